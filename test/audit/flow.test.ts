@@ -43,7 +43,7 @@ test('an ingress flow has its pod for a destination and the port of its pod', ()
   })
 })
 
-test('the direction is read in any case and without the spaces around it; of any other the evaluator is not asked', () => {
+test('the direction is read in any case and without surrounding spaces; a flow with any other direction is not evaluated', () => {
   assert.equal(sent({ traffic_type: ' ingress ' }).dstPodName, 'web-0')
   assert.equal(sent({ traffic_type: 'Egress\n' }).srcPodName, 'web-0')
   for (const traffic_type of ['EGRESS', ' ingress ', 'Egress\n']) assert.ok(hasDirection(flow({ traffic_type })))
@@ -51,7 +51,7 @@ test('the direction is read in any case and without the spaces around it; of any
     assert.ok(!hasDirection(flow({ traffic_type })))
 })
 
-test('what is null is left out, and the protocol is TCP', () => {
+test('null fields are left out, and the default protocol is TCP', () => {
   const bare = { pod_name: null, pod_namespace: undefined, pod_ip: null, traffic_in_out_ip: null, ip_protocol: null }
   assert.deepEqual(sent(bare), { dstPort: 5432, protocol: 'TCP', timestamp: '2024-05-01T10:00:00.123456+00:00' })
   assert.equal(sent({ ip_protocol: '' }).protocol, '')
@@ -74,7 +74,7 @@ for (const [text, port] of [
   test(`port ${JSON.stringify(text)} is sent as ${port}`, () =>
     assert.equal(sent({ traffic_in_out_port: text }).dstPort, port))
 
-test('the cause is asked for of every drop, of pods with name and namespace, in the direction of the row', () => {
+test('a cause is requested for every drop of a pod with name and namespace, in the direction of the row', () => {
   for (const [traffic_type, direction] of [
     ['EGRESS', 'Egress'],
     ['INGRESS', 'Ingress'],

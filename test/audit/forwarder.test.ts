@@ -32,7 +32,7 @@ const result = (fields: object = {}) => ({
 })
 const verdict = (policyName: string) => ({ json: { results: [result({ policyName })] } })
 
-/** A broker with an evaluator that answers by the pod it is asked about. */
+/** A broker with an evaluator whose answers depend on the pod of the flow. */
 async function scene(env: Env = {}) {
   const answers = new Map<string, (heard: Heard) => StubAnswer | Promise<StubAnswer>>()
   const stub = await startStub((heard) => {
@@ -48,7 +48,7 @@ async function scene(env: Env = {}) {
     audit,
     stub,
     on: (pod: string, answer: StubAnswer) => answers.set(pod, () => answer),
-    /** Answers of this pod wait; the returned function lets them go. */
+    /** Holds back the answers for this pod; the returned function releases them. */
     hold: (pod: string, answer: StubAnswer) => {
       let release = () => {}
       const gate = new Promise<void>((resolve) => {
@@ -63,7 +63,7 @@ async function scene(env: Env = {}) {
       assert.equal(status, 200, text)
       return json as number
     },
-    /** Until nothing is queued or in flight. */
+    /** Waits until nothing is queued or in flight. */
     idle: () =>
       until(
         'the forwarder is idle',
@@ -88,7 +88,7 @@ async function scene(env: Env = {}) {
 
 const main = await scene()
 
-test('a new flow is evaluated once, whichever route it came by; a repeat is not', async () => {
+test('a new flow is evaluated once on either route; a repeat is not evaluated', async () => {
   const first = flow('once')
   const again = () => ({ ...first, uuid: `${first.uuid}-${++made}` })
   assert.equal(await main.post(first, again(), again()), 1)
@@ -111,7 +111,7 @@ test('a new flow is evaluated once, whichever route it came by; a repeat is not'
   })
 })
 
-test('of two flows with one uuid in a body the one that was stored is evaluated', async () => {
+test('of two flows with one uuid in a body, the stored one is evaluated', async () => {
   const kept = flow('uuid-kept')
   assert.equal(await main.post(kept, flow('uuid-lost', { uuid: kept.uuid })), 1)
   await until('it is evaluated', () => main.calls('uuid-kept').length === 1)
@@ -119,14 +119,14 @@ test('of two flows with one uuid in a body the one that was stored is evaluated'
   assert.equal(main.calls('uuid-lost').length, 0)
 })
 
-test('a flow of neither direction is stored and not evaluated', async () => {
+test('a flow without a valid direction is stored and not evaluated', async () => {
   assert.equal(await main.post(flow('sideways', { traffic_type: 'FORWARD' })), 1)
   await main.post(flow('sideways-after'))
   await until('the next is evaluated', () => main.calls('sideways-after').length === 1)
   assert.equal(main.calls('sideways').length, 0)
 })
 
-test('verdicts are stored with what was asked, one row a policy, at one time', async () => {
+test('verdicts are stored with the fields of the flow, one row a policy, all with one time', async () => {
   const results = [
     result({ policyName: 'rows-a', verdict: 'WouldDeny', reason: 'why' }),
     result({ policyName: 'rows-b', policyUID: undefined }),
@@ -174,11 +174,11 @@ test('permits bound the evaluations in flight, and ingest does not wait for them
   assert.equal(await few.metric('broker_audit_inflight_available'), 2)
   assert.equal(await few.metric('broker_audit_dropped_total'), 0)
   assert.equal(await few.metric('broker_audit_verdicts_total'), 9)
-  // Two at a time want two connections, and none is made anew.
+  // Two concurrent evaluations need two connections; no further ones are opened.
   assert.ok(few.stub.connections <= 2, `${few.stub.connections} connections`)
 })
 
-test('what finds the queue full is shed and counted, and stored all the same', async () => {
+test('flows that arrive at a full queue are dropped from evaluation and counted, and still stored', async () => {
   const narrow = await scene({ AUDIT_INFLIGHT_PERMITS: '1', AUDIT_QUEUE_CAPACITY: '2' })
   const release = narrow.hold('flood', verdict('flood'))
   assert.equal(await narrow.post(...Array.from({ length: 10 }, () => flow('flood'))), 10)
@@ -188,7 +188,7 @@ test('what finds the queue full is shed and counted, and stored all the same', a
   assert.equal((await narrow.app.get('/pod/traffic/flood')).json.length, 10)
 })
 
-test('a slash at the end of the address, and a path in it, are part of where the evaluator is', async () => {
+test('a path and a trailing slash in the address of the evaluator are kept', async () => {
   const slash = await scene()
   const nested = await startApp({ EVALUATOR_URL: `${slash.stub.url}/v2/` })
   await nested.post('/pod/traffic', flow('nested'))
@@ -227,7 +227,7 @@ for (const [what, answer, outcome] of faults) {
       await faulty.idle()
       return (await faulty.verdicts(pod)).length > 0
     })
-    // On a busy machine an answer may be as late as none.
+    // On a busy machine an answer may arrive after its timeout.
     const lost = (await faulty.metric(name)) - before
     assert.ok(isSilent ? lost >= 3 : lost === 3, `${lost} were lost`)
     assert.equal(faulty.calls(pod).length, 3, 'nothing is asked twice')
@@ -235,7 +235,7 @@ for (const [what, answer, outcome] of faults) {
   })
 }
 
-test('an evaluator that fails every flow is warned of now and then, without what it said', async () => {
+test('an evaluator that fails every flow is logged at a limited rate, without its answers', async () => {
   const loud = await scene()
   loud.on('loud', { status: 500, text: 'secret' })
   await loud.post(...Array.from({ length: 50 }, () => flow('loud')))
@@ -248,7 +248,7 @@ test('an evaluator that fails every flow is warned of now and then, without what
   assert.ok(!JSON.stringify(loud.app.logged).includes('secret'))
 })
 
-test('an evaluator that is not there loses nothing of the ingest', async () => {
+test('an unreachable evaluator does not affect ingest', async () => {
   const gone = await startStub(() => 'hang')
   await gone.close()
   const app = await startApp({ EVALUATOR_URL: gone.url })
@@ -257,7 +257,7 @@ test('an evaluator that is not there loses nothing of the ingest', async () => {
   assert.equal((await app.get('/pod/traffic/gone')).json.length, 2)
 })
 
-test('verdicts that cannot be stored are lost with a warning, and the flow is not asked about again', async () => {
+test('verdicts that cannot be stored are lost with a warning, and the flow is not evaluated again', async () => {
   const busy = await scene()
   busy.on('lost', verdict('lost'))
   await whileRefused(busy.app.sql, 'audit_verdict', async () => {
@@ -271,7 +271,7 @@ test('verdicts that cannot be stored are lost with a warning, and the flow is no
   assert.equal((await busy.verdicts('lost')).length, 0)
 })
 
-test('a reply with one verdict that no table holds fails none of its neighbours', async () => {
+test('one verdict that cannot be stored does not affect the others of the reply', async () => {
   main.on('neighbour', verdict('neighbour'))
   main.on('odd', {
     json: { results: [result({ policyName: 'odd', reason: 'a\0b' }), result({ policyName: 'x'.repeat(300) })] },
@@ -298,7 +298,7 @@ test('a dropped flow gets the cause that the evaluator names, before it is evalu
   }
 })
 
-test('a drop on the way in is asked about as such, and evaluated', async () => {
+test('a dropped ingress flow gets a cause by its own direction, and is evaluated', async () => {
   main.on('cause of drop-in', { json: { cause: 'policy-governs' } })
   await main.post(flow('drop-in', { decision: 'DROP', traffic_type: 'INGRESS' }))
   await until('it is evaluated', () => main.calls('drop-in').length === 1)
@@ -308,7 +308,7 @@ test('a drop on the way in is asked about as such, and evaluated', async () => {
   assert.deepEqual(query, { namespace: 'shop', pod: 'drop-in', direction: 'Ingress' })
 })
 
-test('a drop of neither direction is asked about as egress, and not evaluated', async () => {
+test('a drop without a valid direction gets its cause as egress, and is not evaluated', async () => {
   for (const [pod, traffic_type] of [
     ['drop-sideways', 'FORWARD'],
     ['drop-nowhere', null],
@@ -340,7 +340,7 @@ for (const [what, answer] of [
   })
 }
 
-test('of flows that were let through no cause is asked', async () => {
+test('no cause is requested for flows that were let through', async () => {
   await main.post(flow('allowed'))
   await until('it is evaluated', () => main.calls('allowed').length === 1)
   assert.ok(!main.stub.heard.some(({ query }) => query.pod === 'allowed'))
@@ -360,7 +360,7 @@ test('draining evaluates what is queued', async () => {
   assert.equal(ending.calls('late').length, 0)
 })
 
-test('draining ends in its time, and counts what is left as shed', async () => {
+test('draining ends within its time limit, and counts the rest as dropped', async () => {
   const ending = await scene({ AUDIT_INFLIGHT_PERMITS: '1' })
   const release = ending.hold('stuck', verdict('stuck'))
   await ending.post(...Array.from({ length: 5 }, () => flow('stuck')))
@@ -370,7 +370,7 @@ test('draining ends in its time, and counts what is left as shed', async () => {
   assert.equal(ending.audit.waiting, 0)
 })
 
-test('draining an idle forwarder takes no time', async () => {
+test('draining an idle forwarder returns at once', async () => {
   const { deps } = await startApp({ EVALUATOR_URL: main.stub.url })
   assert.ok(deps.audit instanceof AuditForwarder)
   await deps.audit.drain(60_000)

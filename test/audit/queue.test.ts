@@ -8,7 +8,9 @@ const CAPACITY = 2_048
 
 /** A flow of so many bytes, none of them shared with another. */
 const FLOW_BYTES = 64
-/** What the queue may keep beyond those that wait: as many that have left, and what an array has in reserve. */
+/**
+ * Memory that the queue may use beyond the waiting flows: as many removed flows, and the spare capacity of an array.
+ */
 const SLACK_BYTES = 3 * CAPACITY * FLOW_BYTES
 
 interface Numbered {
@@ -31,7 +33,7 @@ function pass(queue: BoundedQueue<Numbered>, waiting: number): void {
 }
 
 for (const waiting of [0, 1, CAPACITY - 1]) {
-  test(`of a million flows, with ${waiting} waiting, those that have left are not kept`, () => {
+  test(`of a million flows, with ${waiting} waiting, removed flows are freed`, () => {
     pass(new BoundedQueue<Numbered>(CAPACITY), waiting)
     const queue = new BoundedQueue<Numbered>(CAPACITY)
     const before = heldBytes()
@@ -42,7 +44,7 @@ for (const waiting of [0, 1, CAPACITY - 1]) {
   })
 }
 
-test('takes as many as it has room for, in order, and again when there is room', () => {
+test('push returns whether there is room, and flows leave in order', () => {
   const queue = new BoundedQueue<number>(2)
   assert.deepEqual([queue.push(1), queue.push(2), queue.push(3)], [true, true, false])
   assert.equal(queue.shift(), 1)
@@ -51,7 +53,7 @@ test('takes as many as it has room for, in order, and again when there is room',
   assert.equal(queue.length, 0)
 })
 
-test('emptied, it tells how many it held, and goes on', () => {
+test('clear returns the number of waiting flows, and the queue works afterwards', () => {
   const queue = new BoundedQueue<number>(3)
   for (const n of [1, 2, 3]) queue.push(n)
   queue.shift()

@@ -15,7 +15,7 @@ const result = (fields: object = {}) => ({
 })
 const read = (...results: unknown[]) => readVerdicts(JSON.stringify({ results }))
 
-test('a verdict keeps what is stored of it', () => {
+test('a verdict has the stored fields of its result', () => {
   assert.deepEqual(read(result()), [
     {
       policy_uid: 'u-1',
@@ -28,12 +28,12 @@ test('a verdict keeps what is stored of it', () => {
   ])
 })
 
-test('the reason of an Allow is empty, and one that is no text too', () => {
+test('the reason is empty for Allow, and if it is not a string', () => {
   assert.equal(read(result({ verdict: 'Allow' }))[0]!.reason, '')
   for (const reason of [undefined, null, 7, {}]) assert.equal(read(result({ reason }))[0]!.reason, '')
 })
 
-test('a reason is cut at 4096 characters and loses what no database can hold', () => {
+test('a reason is cut at 4096 characters and loses characters that the database cannot store', () => {
   assert.equal(read(result({ reason: 'r'.repeat(5_000) }))[0]!.reason.length, 4_096)
   assert.equal(read(result({ reason: 'a\0b\ud800c' }))[0]!.reason, 'ab\ufffdc')
 })
@@ -45,12 +45,12 @@ test('an absent uid, and the namespace of a cluster-wide policy, are empty', () 
   }
 })
 
-test('NotApplicable and verdicts unknown here are left out', () => {
+test('NotApplicable and unknown verdicts are left out', () => {
   const verdicts = ['NotApplicable', 'Maybe', '', null, 7, 'allow'].map((verdict) => result({ verdict }))
   assert.deepEqual(read(...verdicts, result({ verdict: 'Allow' })).length, 1)
 })
 
-test('no results are none, whether they are missing, null or empty', () => {
+test('missing, null and empty results give no verdicts', () => {
   for (const text of ['{}', '{"results":null}', '{"results":[]}']) assert.deepEqual(readVerdicts(text), [])
 })
 
@@ -76,9 +76,9 @@ for (const text of [
   ].map((fields) => JSON.stringify({ results: [result(fields)] })),
   JSON.stringify({ results: [result({ policyUID: 'a\0b' })] }),
 ])
-  test(`${text.slice(0, 60)} is no reply`, () => assert.throws(() => readVerdicts(text), BadReply))
+  test(`${text.slice(0, 60)} is not a reply`, () => assert.throws(() => readVerdicts(text), BadReply))
 
-test('the cause of a drop is one of three', () => {
+test('the cause of a drop is one of three values', () => {
   for (const cause of ['no-policy', 'policy-governs', 'unknown'])
     assert.equal(readCause(JSON.stringify({ cause })), cause)
   for (const text of ['{}', 'null', '7', '{"cause":null}', '{"cause":"other"}', '[]'])
@@ -86,7 +86,7 @@ test('the cause of a drop is one of three', () => {
   assert.throws(() => readCause('not json'), BadReply)
 })
 
-test('property: whatever the text, it is read or refused', () => {
+test('property: any text is parsed or refused with BadReply', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       try {

@@ -43,7 +43,7 @@ const verdictsOf = (policyName: string): FlowVerdicts => ({
 const stored = async (policyName: string) =>
   (await app.sql`select from audit_verdict where policy_name = ${policyName}`).length
 
-test('verdicts wait a second for a connection, no less and no more, and are lost then (interop-core 5.3)', async (t) => {
+test('verdicts wait exactly one second for a connection, and are lost after it', async (t) => {
   const { db, store } = open(4, 1)
   await whileLocked(app.sql, 'service', async () => {
     const busy = db.ingest((sql) => sql`select count(*) from service`)
@@ -87,7 +87,7 @@ for (const [what, table, send] of [
     (store: ReturnType<typeof createStore>, n: number) => store.cause({ uuid: `lane-${n}`, cause: 'no-policy' }),
   ],
 ] as const) {
-  test(`${what} take one of the connections for writes, however many wait`, async () => {
+  test(`${what} use at most one of the connections for writes`, async () => {
     const { db, store } = open(12, 4)
     const sent: Promise<void>[] = []
     await whileLocked(app.sql, table, async () => {

@@ -52,7 +52,7 @@ const row = (fields: Partial<Row> = {}) => ({
   verdict: 'Allow',
   ...fields,
 })
-/** Makes the table hold these rows and no others, with ids from 1 in their order. */
+/** Replaces the table with these rows, with ids from 1 in their order. */
 async function hold(rows: object[]): Promise<void> {
   await app.sql`truncate audit_verdict restart identity`
   await app.sql`
@@ -101,7 +101,7 @@ test('GET /audit/verdicts 200: newest first, then the greatest id, over all outc
     )
 })
 
-test('GET /audit/verdicts 200: of verdicts of one time a limit keeps those with the greatest ids, with or without an index', async () => {
+test('GET /audit/verdicts 200: among verdicts of one time a limit keeps the greatest ids, with and without an index', async () => {
   await hold(Array.from({ length: 300 }, () => row()))
   const indexes = await app.sql<{ name: string; definition: string }[]>`
     select indexname as name, indexdef as definition from pg_indexes where tablename = 'audit_verdict' and indexname <> 'audit_verdict_pkey'`
@@ -119,7 +119,7 @@ test('GET /audit/verdicts 200: of verdicts of one time a limit keeps those with 
   }
 })
 
-test('GET /audit/verdicts 200: a hundred rows unless a limit says otherwise, and no more than 500', async () => {
+test('GET /audit/verdicts 200: the default limit is 100 rows, the greatest 500', async () => {
   await hold(Array.from({ length: 503 }, () => row()))
   assert.equal((await list()).length, 100)
   for (const [limit, count] of [
@@ -134,7 +134,7 @@ test('GET /audit/verdicts 200: a hundred rows unless a limit says otherwise, and
     assert.equal((await list({ limit })).length, count, limit)
 })
 
-test('GET /audit/verdicts 200: an empty namespace is a filter, other empty filters are none', async () => {
+test('GET /audit/verdicts 200: an empty namespace is a filter, other empty filters are ignored', async () => {
   await hold([row(), row({ policy_namespace: '' }), row({ policy_name: '' })])
   assert.deepEqual(await ids({ namespace: '' }), [2])
   assert.deepEqual(await ids({ policy: '' }), [3, 2, 1])
@@ -208,7 +208,7 @@ for (const [query, says] of [
     assert.match(answer.text, says)
   })
 
-test('GET /audit/verdicts 400: a bad filter is refused before the read budget is asked', async () => {
+test('GET /audit/verdicts 400: a bad filter is refused before the read budget is charged', async () => {
   const release = await guarded.deps.budget.acquire(1024)
   assert.equal((await guarded.get('/audit/verdicts?verdict=allow', { token })).status, 400)
   release()
@@ -216,12 +216,12 @@ test('GET /audit/verdicts 400: a bad filter is refused before the read budget is
 
 test('GET /audit/verdicts 401: without a token', async () => assertUnauthorized(await guarded.get('/audit/verdicts')))
 
-test('GET /audit/verdicts 200: with any token that reads', async () => {
+test('GET /audit/verdicts 200: every token with the scope read is accepted', async () => {
   for (const one of Object.values(TOKENS))
     assert.equal((await guarded.get('/audit/verdicts', { token: one })).status, 200)
 })
 
-test('GET /audit/verdicts 503: a kibibyte a row is charged', async () => {
+test('GET /audit/verdicts 503: one kibibyte is charged for each row', async () => {
   const release = await guarded.deps.budget.acquire(1024 - 99)
   assertShed(await guarded.get('/audit/verdicts', { token }), 100, 1024)
   assert.equal((await guarded.get('/audit/verdicts?limit=99', { token })).status, 200)

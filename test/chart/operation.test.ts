@@ -88,7 +88,7 @@ test('a limit of the processor that keeps a broker from its target is refused', 
   for (const limit of ['500m', '700m', 0.7, '0.5'])
     assert.match(said(limit) ?? 'taken', /broker\.resources\.limits\.cpu .*targetCPU/)
   for (const limit of ['701m', 1, '1', '1.5', '2000m']) assert.equal(said(limit), null)
-  assert.match(said('much') ?? 'taken', /broker\.resources\.limits\.cpu: "much" is no amount of processor/)
+  assert.match(said('much') ?? 'taken', /broker\.resources\.limits\.cpu: "much" is not an amount of CPU/)
 })
 
 test('a broker requests what the sizing page says that it needs, and the page says what the autoscaler aims at', () => {

@@ -60,7 +60,7 @@ test('a secret without the token of the supply-chain component is refused', { sk
   const said = await install(['read', 'ingest'])
   assert.match(
     said,
-    /supplychain\.enabled needs the key supplychain in the secret broker-tokens, the token that the component posts with\./,
+    /supplychain\.enabled needs the key supplychain in the secret broker-tokens, the token of the component\./,
   )
 })
 

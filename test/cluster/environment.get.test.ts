@@ -22,7 +22,7 @@ async function say(...all: Record<string, string | undefined>[]): Promise<void> 
 }
 const environment = async () => (await app.get('/cluster/environment')).json
 
-test('GET /cluster/environment 200: all unknown while no node said anything', async () => {
+test('GET /cluster/environment 200: all values are unknown before any node has reported', async () => {
   const { status, json } = await app.get('/cluster/environment')
   assert.equal(status, 200)
   assert.deepEqual(Object.keys(json), [
@@ -37,7 +37,7 @@ test('GET /cluster/environment 200: all unknown while no node said anything', as
   assert.deepEqual(json, { ...UNKNOWN, policy_enforcement: 'unknown', nodes: 0 })
 })
 
-test('GET /cluster/environment 200: the most frequent of each', async () => {
+test('GET /cluster/environment 200: the most frequent value of each', async () => {
   const one = {
     cni: 'cilium',
     provider: 'aws',
@@ -50,13 +50,13 @@ test('GET /cluster/environment 200: the most frequent of each', async () => {
   assert.deepEqual(await environment(), { ...one, nodes: 3 })
 })
 
-test('GET /cluster/environment 200: of the equally frequent the alphabetically last', async () => {
+test('GET /cluster/environment 200: of equally frequent values the alphabetically last', async () => {
   await say({ cni: 'cilium', distro: 'k3s' }, { cni: 'weave', distro: 'rke2' }, { cni: 'calico', distro: 'eks' })
   const { cni, distro } = await environment()
   assert.deepEqual([cni, distro], ['weave', 'rke2'])
 })
 
-test('GET /cluster/environment 200: unknown counts like any other, and so do words unknown here', async () => {
+test('GET /cluster/environment 200: unknown counts like any other value, and so do values that the broker does not know', async () => {
   await say({ cni: 'cilium' }, { cni: 'homegrown' }, { cni: 'unknown' })
   assert.equal((await environment()).cni, 'unknown')
   await say({ cni: 'cilium' }, { cni: 'cilium' })

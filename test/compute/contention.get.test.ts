@@ -30,7 +30,7 @@ const KEYS = [
 const waits = (rows: readonly Row[]) => rows.map(({ wait_ns }) => wait_ns)
 const LONG = 10_000
 
-test('GET /compute/contention 200: a pair has all that was sent, keys in the order of the wire', async () => {
+test('GET /compute/contention 200: a pair has all posted fields, keys in wire order', async () => {
   const ts = inSecs(-30)
   const blame = [
     culprit(9_000, { count: 12 }),
@@ -63,7 +63,7 @@ test('GET /compute/contention 200: a pair has all that was sent, keys in the ord
   }
 })
 
-test('GET /compute/contention 200: both filters hold, a blank one is none, and those who are not known have no pairs', async () => {
+test('GET /compute/contention 200: both filters apply, a blank filter is ignored, and unknown names match nothing', async () => {
   await keep(app, [minute({ blame: [culprit(1)] }), minute({ namespace: 'else', blame: [culprit(2)] })], {
     node: 'node-1',
   })
@@ -84,7 +84,7 @@ test('GET /compute/contention 200: both filters hold, a blank one is none, and t
       )
 })
 
-test('GET /compute/contention 200: 5 minutes by default, 60 at most without a node, 10080 with one', async () => {
+test('GET /compute/contention 200: the default is 5 minutes, the greatest 60 without a node and 10080 with one', async () => {
   const c = minute()
   const sent: [wait: number, ago: number][] = [
     ...([
@@ -120,7 +120,7 @@ test('GET /compute/contention 200: 5 minutes by default, 60 at most without a no
     )
 })
 
-test('GET /compute/contention 200: by victim byte by byte, the heaviest first, of equal ones the newest, at most 50 of each', async () => {
+test('GET /compute/contention 200: victims in byte order, of each the 50 longest waits, of equal waits the newest first', async () => {
   const of = (pod_name: string, blame: Fields[]) => minute({ pod_name, blame })
   for (let m = 0; m < 6; m++) {
     const crowd = Array.from({ length: 10 }, (_, i) => culprit(1_000 + Math.floor((i * 6 + m) / 2)))
@@ -154,7 +154,7 @@ test('GET /compute/contention 200: by victim byte by byte, the heaviest first, o
   }
 })
 
-test('GET /compute/contention 200: at most 10000, of the first victims', async () => {
+test('GET /compute/contention 200: at most 10000 pairs, of the first victims', async () => {
   await sql`
     insert into compute_container (container_uid, pod_uid, namespace, pod_name, container, node)
     select 'u-' || lpad(n::text, 3, '0'), 'u', 'many', 'p', 'c', 'many' from generate_series(1, 205) n`
@@ -170,7 +170,7 @@ test('GET /compute/contention 200: at most 10000, of the first victims', async (
   }
 })
 
-test('GET /compute/contention 200: of names that need escaping the same, in the same order', async () => {
+test('GET /compute/contention 200: names that need escaping are returned unchanged and in the same order', async () => {
   const odd = ['\u001f', '\u0001', '"'.repeat(200)]
   await keep(
     app,
@@ -198,7 +198,7 @@ test('GET /compute/contention 200: of names that need escaping the same, in the 
   }
 })
 
-test('GET /compute/contention 400: without a namespace and a node, in plain text, and with minutes that are no integer', async () => {
+test('GET /compute/contention 400: without a namespace and a node, and with minutes that are not an integer, in plain text', async () => {
   for (const query of [
     '',
     '?minutes=5',
@@ -214,7 +214,7 @@ test('GET /compute/contention 400: without a namespace and a node, in plain text
   }
 })
 
-/** Index entries that a reading of the pairs of a node takes, under the settings of the sessions of reads. */
+/** Index entries that a read of the pairs of a node visits, under the session settings of reads. */
 async function entriesRead(minutes: number): Promise<number> {
   await pairs(app, { node: 'busy', minutes })
   const count = async () => {
@@ -228,7 +228,7 @@ async function entriesRead(minutes: number): Promise<number> {
   return (await count()) - before
 }
 
-test('GET /compute/contention 200: a long time costs what is shown, a short one what is in it, also where the statistics are of a young day', async () => {
+test('GET /compute/contention 200: a long window costs as much as its result, a short one as much as its content, also with statistics of an incomplete day', async () => {
   await keep(app, [minute({ namespace: 'busy', blame: [culprit(1)] })], { node: 'busy' })
   await sql`analyze compute_contention, compute_container`
   await sql`

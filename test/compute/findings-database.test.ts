@@ -1,4 +1,4 @@
-/** Findings of histories that are stored, by the route, beside the second evaluation of them. */
+/** Findings of stored histories: the route against the reference evaluation. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -9,7 +9,7 @@ import { evaluate, type Scope } from './findings-reference.ts'
 import { SETTINGS, worldBytes, worldOf } from './worlds.ts'
 
 const WORLDS = 300
-/** Worlds whose containers are in the same two namespaces, so that none has more than are judged. */
+/** Worlds whose containers are in the same two namespaces, few enough that all of them are evaluated. */
 const TOGETHER = 60
 const app = await startApp()
 

@@ -1,4 +1,4 @@
-/** Findings beside a second evaluation of them, over random histories. */
+/** The rules of findings against a reference evaluation, over random histories. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -12,7 +12,7 @@ const WINDOW_SECS = 300
 const MAX_ROWS = 6
 const timeOf = (ageSecs: number) => `${new Date(NOW - ageSecs * 1_000).toISOString().slice(0, 19)}Z`
 
-/** What the rules make of what the statement would read. */
+/** The result of the rules for the rows that the statement would read. */
 function findingsIn({ histories, nodes }: World, thresholds: Thresholds) {
   const inWindow = histories.map(({ container, minutes }) => ({
     container,
@@ -38,7 +38,7 @@ function findingsIn({ histories, nodes }: World, thresholds: Thresholds) {
   })
 }
 
-test(`${RUNS} random worlds: the rules find what the reference finds, and take every step`, () => {
+test(`${RUNS} random worlds: the rules agree with the reference, and every step is reached`, () => {
   const seen = new Set<string>()
   let run = 0
   fc.assert(
@@ -50,7 +50,7 @@ test(`${RUNS} random worlds: the rules find what the reference finds, and take e
       for (const { message, victim } of found)
         assert.ok(message.startsWith(`${victim.namespace}/${victim.pod_name} `) && /^[ -~]+[.]$/.test(message), message)
       const rest = found.map(({ message: _, ...rest }) => rest)
-      // Comparing texts is much cheaper, comparing objects says more.
+      // Comparing texts is much cheaper; comparing objects gives a better message.
       if (JSON.stringify(rest) !== JSON.stringify(expected.findings)) assert.deepEqual(rest, expected.findings)
     }),
     { numRuns: RUNS },

@@ -1,6 +1,6 @@
 /**
- * What the statement of findings reads, counted: no more than the window, however long the days before it are, and whatever statistics say of a
- * day that has just begun.
+ * The rows that the statement of findings reads: only those of the window, however long the days before it are, and
+ * also when the statistics of a day that has just begun are wrong.
  */
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
@@ -14,7 +14,7 @@ import { startApp } from '../support/app.ts'
 const CONTAINERS = 300
 const GONE = 3_000
 const MINUTES = 60
-/** Minutes in the window, of which the younger day has but those of four containers. */
+/** Minutes in the window; the younger day has those of four containers only. */
 const IN_WINDOW = 5
 const { sql } = await startApp()
 
@@ -31,7 +31,7 @@ interface Plan {
 }
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 
-/** The plan for any parameters, as it was carried out under the settings of a session of reads. */
+/** The plan for any parameters, as executed under the session settings of reads. */
 async function explained(scope: Scope): Promise<Plan[]> {
   let text = ''
   const values: unknown[] = []
@@ -50,7 +50,7 @@ async function explained(scope: Scope): Promise<Plan[]> {
   })
 }
 
-/** Rows that the scans of a table and its parts came by. */
+/** Rows that the scans of a table and its partitions visited. */
 const rowsRead = (plan: readonly Plan[], table: string) =>
   plan
     .filter((node) => node['Relation Name']?.startsWith(table))
@@ -110,7 +110,7 @@ for (const [what, prepare] of [
     },
   ],
 ] as const)
-  test(`findings read the window and no more, ${what}`, async () => {
+  test(`findings read only the window, ${what}`, async () => {
     await prepare()
     for (const scope of scopes) {
       const plan = await explained(scope)
@@ -125,7 +125,7 @@ for (const [what, prepare] of [
       assert.ok(minutes > 0 && minutes <= CONTAINERS * (IN_WINDOW + 3 * IN_WINDOW), `${minutes} minutes, ${of}`)
       const pairs = rowsRead(plan, 'compute_contention')
       assert.ok(pairs > 0 && pairs <= CONTAINERS * IN_WINDOW * 3, `${pairs} pairs, ${of}`)
-      // As victims, on their nodes, and each that is blamed.
+      // The victims, the containers on their nodes, and each culprit.
       const containers = rowsRead(plan, 'compute_container')
       assert.ok(containers <= 2 * (CONTAINERS + GONE) + CONTAINERS, `${containers} containers, ${of}`)
       for (const node of plan.filter((one) => one['Relation Name']?.startsWith('compute_minute')))

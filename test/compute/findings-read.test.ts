@@ -7,7 +7,7 @@ import type { Gate } from '../../lib/db/index.ts'
 import { turnsOf } from '../support/turns.ts'
 
 const VICTIMS = 500
-/** Ten times what is read, so that it takes several slices on any machine. */
+/** Ten times what one slice processes, so that it takes several slices on any machine. */
 const NEIGHBORS = 30_000
 
 const names = (n: number) => ({
@@ -40,7 +40,7 @@ const read = async (some: readonly ReadRow[]) => {
   return JSON.parse(await findingsOf(gate, { namespace: null, node: null }, thresholdsOf(loadConfig({}))))
 }
 
-test('of a window with more minutes than are read nothing is told of a node as a whole', async () => {
+test('a window with more minutes than the limit has no findings that need all containers of a node', async () => {
   const grown = JSON.stringify([
     [1, null, 1, null],
     [1, null, 1e9, null],
@@ -58,7 +58,7 @@ test('of a window with more minutes than are read nothing is told of a node as a
   assert.deepEqual(memory(await read([victim])), [undefined, true], 'a node that is not there was too large')
 })
 
-test('the findings of many containers are made in slices', async () => {
+test('findings of many containers are computed in slices', async () => {
   let findings: unknown[] = []
   const turns = await turnsOf(
     read(rows).then((all) => {

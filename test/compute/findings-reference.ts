@@ -1,7 +1,6 @@
 /**
- * What findings are, written down a second time from the text of interop-profiling 3.4 (and P20), one line after another, as simply as it
- * goes and slower than anybody would answer with. It shares nothing with the broker but the form of a finding, and says of every
- * step that it took one.
+ * The reference evaluation of findings (docs/contract.md#findings): the rules step by step, written for clarity and not
+ * for speed. It shares only the type of a finding with the broker, and records every step that it takes.
  */
 import type { Finding, Thresholds } from '../../lib/compute/findings/index.ts'
 import type { StoredHistory, StoredMinute } from '../support/compute.ts'
@@ -55,7 +54,7 @@ export function evaluate(
     return null
   }
 
-  /** The ages of the first and the last row that satisfy it; null when it is not sustained. */
+  /** The ages of the first and the last row that satisfy the condition; null if it is not sustained. */
   function sustained(rows: Row[], satisfies: (row: Row) => boolean): [number, number] | null {
     let run = 0
     let longest = 0
@@ -148,7 +147,7 @@ export function evaluate(
       step(name)
       return said(history, rows, 'cpu-contended', severity, ages, 0)
     }
-    // 4: all waits of the window, whichever rows they came with.
+    // 4: all waits of the window, in whichever rows they were posted.
     const sums = new Map<string, number>()
     for (const row of history.minutes) {
       if (row.ageSecs > 300) continue
@@ -272,7 +271,7 @@ export function evaluate(
   }
 }
 
-/** All that must have happened before a comparison says anything. */
+/** The steps that the random histories must have reached. */
 export const STEPS = [
   ...['noisy-neighbor', 'cpu-throttled', 'cpu-contended', 'memory-pressure', 'memory-limit-thrash'],
   ...[

@@ -1,4 +1,4 @@
-/** The rules of findings over plain rows, step by step (interop-profiling 3.4; workload-profiling, Compute finding). */
+/** The rules of findings over plain rows, step by step (docs/contract.md#findings). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
@@ -34,7 +34,7 @@ interface Case {
   readonly isWhole?: boolean
 }
 
-/** What is found of a container with these rows, which waited for what they say. */
+/** The findings of a container with these rows and these waits. */
 function found(
   rows: readonly (Partial<StoredMinute> | null)[],
   { neighbors = [], nodeSome10 = 0, isNodeRead = true, thresholds = {}, restNs = 0, isWhole = true }: Case = {},
@@ -70,7 +70,7 @@ const eachOf = (table: Table) => {
 const late = (p99Us: number, count = 50) => ({ runqCount: count, runqP99Us: p99Us, runqOverflow: 0 })
 const MEDIUM = ['cpu-contended medium']
 
-describe('CPU, step 0: what a stall is', () => {
+describe('CPU, step 0: a stall', () => {
   eachOf([
     ['a quiet container', [{}, {}, {}], []],
     ['pressure at the threshold in two rows', [{ cpuSomeAvg: 20 }, { cpuSomeAvg: 20 }], MEDIUM],
@@ -114,7 +114,7 @@ describe('CPU, step 0: what a stall is', () => {
     ['other thresholds', [{ cpuSomeAvg: 30 }, { cpuSomeAvg: 30 }], [], { thresholds: { stallSome: 30.5 } }],
   ])
 
-  test('a span is from the first to the last row that holds, the widest of those that are sustained', () => {
+  test('a span is from the first to the last row that satisfies a sustained condition', () => {
     const times = (...rows: (Partial<StoredMinute> | null)[]) => {
       const { first_seen, last_seen } = only(found(rows))
       return [first_seen, last_seen].map((time) => rows.length - 1 - (NOW - 20_000 - Date.parse(time)) / 60_000)
@@ -173,7 +173,7 @@ describe('CPU, steps 1 and 2: throttling', () => {
     ],
   ])
 
-  test('it spans all rows, names nobody, and is no more than all of the time', () => {
+  test('a throttling finding spans all rows, has no culprit, and its share is at most 1', () => {
     const finding = only(found([{}, throttled(3), throttled(3), {}]))
     assert.deepEqual([finding.first_seen, finding.last_seen, finding.culprit], [`${at(200)}Z`, `${at(20)}Z`, null])
     assert.equal(finding.evidence.throttled_ratio, 1)
@@ -282,7 +282,7 @@ describe('CPU, step 4: the culprit', () => {
     cpu_request_millis: null,
   }
 
-  test('a pod has its names, its mean usage and its newest request', () => {
+  test('a pod as culprit has its names, its mean usage and its newest request', () => {
     assert.deepEqual(culpritOf(blaming(waitFor(other, 750), unit(250)), busy), {
       kind: 'pod',
       ref: 'batch/other/app',
@@ -296,7 +296,7 @@ describe('CPU, step 4: the culprit', () => {
     })
   })
 
-  test('one that has opted out has the names of its reference and its uid', () => {
+  test('a pod that has opted out has the names of its reference and its uid', () => {
     const named = {
       ...none,
       kind: 'pod',
@@ -318,7 +318,7 @@ describe('CPU, step 4: the culprit', () => {
     })
   })
 
-  test('a system unit and the kernel have no names of a pod, whatever was posted', () => {
+  test('a system unit and the kernel have no pod names, whatever was posted', () => {
     assert.deepEqual(culpritOf(blaming(unit(1))), { ...none, kind: 'system', ref: 'kubelet.service', blame_share: 1 })
     assert.deepEqual(culpritOf(blaming(wait('kernel', 'kernel', 1, 'uid-other/app')), busy), {
       ...none,
@@ -328,7 +328,7 @@ describe('CPU, step 4: the culprit', () => {
     })
   })
 
-  test('of two that weigh the same it is always the same one', () => {
+  test('of two equal culprits the choice is always the same', () => {
     const [a, b] = [unit(1, 'a'), unit(1, 'b')]
     for (const waits of [
       [a, b],
@@ -522,7 +522,7 @@ describe('memory, steps 3 and 4: a limit', () => {
     ],
   ])
 
-  test('its times take in the hits', () => {
+  test('the times of the finding include the hits of the limit', () => {
     const finding = only(found([hit, { ...hit, ...STALLED }, { ...limit, ...STALLED }, limit]))
     assert.deepEqual([finding.first_seen, finding.last_seen, finding.culprit], [`${at(200)}Z`, `${at(80)}Z`, null])
   })
@@ -554,7 +554,7 @@ describe('evidence', () => {
     refault_delta: 42,
     mem_events_high_delta: 7,
   }
-  test('of CPU without that of the node, of memory with it', () => {
+  test('CPU evidence lacks the pressure of the node, memory evidence has it', () => {
     const [cpu, memory] = found(rows, { nodeSome10: 6.5 })
     assert.deepEqual(cpu!.evidence, evidence)
     assert.deepEqual(memory!.evidence, { ...evidence, node_mem_some10_max: 6.5 })
@@ -563,7 +563,7 @@ describe('evidence', () => {
     assert.equal(only(found([STALL, STALL])).evidence.runq_p99_us_max, null))
 })
 
-test('a victim has its names, and times are of whole seconds', () => {
+test('a victim has its names, and times are in whole seconds', () => {
   const finding = only(
     findingsOfVictim(
       {
@@ -650,7 +650,7 @@ describe('messages', () => {
   ] as const)
     test(expected, () => assert.equal(only(found(rows, options)).message, `shop/me ${expected}`))
 
-  test('are one line of what can be printed, whatever names were posted', () => {
+  test('messages are one line of printable characters, whatever names were posted', () => {
     const odd = 'a\r\nb\u0000\u001b[31m\u0085\u2028\u2029\u202e\u200fc'
     const { message, culprit } = only(found(blaming(unit(1, odd))))
     assert.equal(message, 'shop/me waits for CPU, 100% of it for the system unit a b [31m c.')

@@ -46,13 +46,13 @@ async function read(query = ''): Promise<Answer> {
 const brief = ({ findings }: Answer) => findings.map(({ victim, kind }) => `${victim.pod_name} ${kind}`)
 const NOTHING = { findings: [], truncated: false, victims_evaluated: 0, history_disabled: false }
 
-test('GET /compute/findings 200: nothing is known, nothing is found', async () => {
+test('GET /compute/findings 200: no findings in an empty database', async () => {
   const answer = await app.get(PATH)
   assert.equal(answer.text, '{"findings":[],"truncated":false,"victims_evaluated":0,"history_disabled":false}')
   assert.match(answer.headers.get('content-type')!, /^application\/json/)
 })
 
-test('GET /compute/findings 200: a noisy neighbor in full, keys in their order', async () => {
+test('GET /compute/findings 200: a noisy neighbor in full, keys in wire order', async () => {
   const noisy = history(
     { podName: 'batch-0', namespace: 'batch', name: 'worker' },
     { usageMillis: 900, requestMillis: 500 },
@@ -125,7 +125,7 @@ test('GET /compute/findings 200: a noisy neighbor in full, keys in their order',
   assert.equal(JSON.stringify(findings), JSON.stringify([expected]))
 })
 
-test('GET /compute/findings 200: memory pressure with a culprit of another namespace, and none where the node is not short', async () => {
+test('GET /compute/findings 200: memory pressure has a culprit of another namespace, and none if the node has enough memory', async () => {
   const grown = [
     { memoryBytes: 500 * MIB, memoryRequestBytes: MIB },
     { memoryBytes: 600 * MIB, memoryRequestBytes: MIB },
@@ -156,7 +156,7 @@ test('GET /compute/findings 200: memory pressure with a culprit of another names
 })
 
 describe('the window', () => {
-  test('GET /compute/findings 200: is five minutes, of rows of a minute', async () => {
+  test('GET /compute/findings 200: the window is five minutes of one-minute rows', async () => {
     await store([
       history({ podName: 'old' }, { ...STALL, ageSecs: 400 }, { ...STALL, ageSecs: 330 }),
       history({ podName: 'half' }, { ...STALL, ageSecs: 330 }, { ...STALL, ageSecs: 20 }),
@@ -169,7 +169,7 @@ describe('the window', () => {
     assert.deepEqual([brief(answer), answer.victims_evaluated], [['ahead cpu-contended', 'whole cpu-contended'], 4])
   })
 
-  test('GET /compute/findings 200: has the six newest rows of a container', async () => {
+  test('GET /compute/findings 200: the window has the six newest rows of a container', async () => {
     const dense = (podName: string, stalled: (i: number) => boolean) =>
       history(
         { podName },
@@ -179,7 +179,7 @@ describe('the window', () => {
     assert.deepEqual(brief(await read()), ['newest cpu-contended', 'sixth cpu-contended'])
   })
 
-  test('GET /compute/findings 200: minutes that came late count like any', async () => {
+  test('GET /compute/findings 200: minutes that were posted late count', async () => {
     await store([history({ podName: 'late' }, STALL, STALL)])
     await sql`update compute_minute set is_late = true`
     assert.deepEqual(brief(await read()), ['late cpu-contended'])
@@ -187,7 +187,7 @@ describe('the window', () => {
 })
 
 describe('the scope', () => {
-  test('GET /compute/findings 200: is what both filters hold for, and blank ones are none', async () => {
+  test('GET /compute/findings 200: both filters apply, and blank filters are ignored', async () => {
     const places = [
       ['a', 'n1'],
       ['a', 'n2'],
@@ -214,7 +214,7 @@ describe('the scope', () => {
     }
   })
 
-  test('GET /compute/findings 200: containers by the bytes of their uid, of each that of CPU first', async () => {
+  test('GET /compute/findings 200: containers by the bytes of their uid, the CPU finding of each first', async () => {
     const uids = ['b', 'B', 'é', '\u{1F600}', '\uFFFD', '10', '9']
     const nameOf = (uid: string) => `p-${uids.indexOf(uid)}`
     await store(
@@ -237,7 +237,7 @@ describe('limits', () => {
       history({ podName: `p${String(i).padStart(5, '0')}-${node}`, node }, ...rows),
     )
 
-  test('GET /compute/findings 200: 500 containers are judged, the first by uid', async () => {
+  test('GET /compute/findings 200: 500 containers are evaluated, the first by uid', async () => {
     await store(crowd(500, [STALL, STALL]))
     const whole = await read()
     assert.deepEqual([whole.truncated, whole.victims_evaluated, whole.findings.length], [false, 500, 500])
@@ -248,7 +248,7 @@ describe('limits', () => {
     assert.equal(cut.findings.at(-1)!.victim.pod_name, 'p00498-node-1')
   })
 
-  test('GET /compute/findings 200: of a victim all waits count, however many groups there are', async () => {
+  test('GET /compute/findings 200: all waits of a victim count, however many groups there are', async () => {
     const groups = Array.from({ length: 59 }, (_, i) => wait('system', `unit-${i}`, 100))
     const noisy = history({ podName: 'noisy' }, { usageMillis: 9 })
     const waits = (own: number) => [
@@ -257,11 +257,11 @@ describe('limits', () => {
       wait('unknown', 'exited', 100),
       wait('unknown', 'cgroup:7', 100),
     ]
-    // Beside 6 100 that others come to.
+    // 6 100 further waits have known causes.
     await store([
       history({ podName: 'below' }, { ...STALL, waits: waits(4_066) }, STALL),
       history({ podName: 'enough' }, { ...STALL, waits: waits(4_067) }, STALL),
-      // Of 10 000, four tenths are unknown.
+      // Four tenths of 10 000 waits are unknown.
       history(
         { podName: 'unsure' },
         {
@@ -283,7 +283,7 @@ describe('limits', () => {
     )
   })
 
-  test('GET /compute/findings 200: of more pairs than are read no share is told', async () => {
+  test('GET /compute/findings 200: no shares are computed if there are more pairs than the limit', async () => {
     const units = (count: number) => Array.from({ length: count }, () => wait('system', 'kubelet.service', 1))
     await store([history({ podName: 'most' }, { ...STALL, waits: units(1_000) }, STALL)])
     assert.deepEqual([brief(await read()), (await read()).truncated], [['most noisy-neighbor'], false])
@@ -294,8 +294,8 @@ describe('limits', () => {
     )
   })
 
-  test('GET /compute/findings 200: of containers that weigh the same the first is the culprit, and is known', async () => {
-    // By code units the first is before the second, by bytes it is behind it.
+  test('GET /compute/findings 200: of containers with equal waits the first by code units is the culprit, with its names', async () => {
+    // By code units the first precedes the second, by bytes it follows it.
     const [a, b] = ['\u{1F600}', '\uFFFD'].map((podName) => history({ podName }, { usageMillis: 7 })) as [
       StoredHistory,
       StoredHistory,
@@ -309,7 +309,7 @@ describe('limits', () => {
     assert.deepEqual([culprit!.pod_name, culprit!.cpu_usage_millis], ['\u{1F600}', 7])
   })
 
-  test('GET /compute/findings 200: a node that is not read as a whole has no culprit, one that is has', async () => {
+  test('GET /compute/findings 200: a node above the limit of rows has no culprit, one below it has', async () => {
     const grown = [
       { memoryBytes: MIB, memoryRequestBytes: 0 },
       { memoryBytes: 3 * MIB, memoryRequestBytes: 0 },
@@ -334,7 +334,7 @@ describe('limits', () => {
   })
 })
 
-test('GET /compute/findings 200: names that need escapes come back as they were sent, in a message they are one line', async () => {
+test('GET /compute/findings 200: names that need escapes are returned unchanged, and are one line in a message', async () => {
   const odd = 'quote"back\\slash\nend\u0001\u2028é😀'
   const other = `${odd}2`
   const noisy = container({ podName: other, namespace: odd, name: odd })
@@ -353,7 +353,7 @@ test('GET /compute/findings 200: names that need escapes come back as they were 
   )
 })
 
-test('GET /compute/findings 200: the thresholds are those of the environment', async () => {
+test('GET /compute/findings 200: the thresholds come from the environment', async () => {
   const other = await startApp({
     COMPUTE_THRESHOLD_STALL_SOME: ' 30.5 ',
     COMPUTE_THRESHOLD_REFAULT_PER_MIN: 'x',
@@ -368,7 +368,7 @@ test('GET /compute/findings 200: the thresholds are those of the environment', a
   assert.deepEqual(brief((await other.get(PATH)).json), ['stalled cpu-contended', 'thrashing memory-pressure'])
 })
 
-test('GET /compute/findings 200: without history there are none, whatever is stored', async () => {
+test('GET /compute/findings 200: with history off there are no findings, whatever is stored', async () => {
   const without = await startApp({ COMPUTE_HISTORY_RETENTION_DAYS: '0' })
   await storeCompute(without.sql, [history({}, STALL, STALL)])
   for (const query of ['', '?namespace=shop', '?node=node-1'])

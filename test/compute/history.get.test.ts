@@ -71,7 +71,10 @@ const KEYS = [
 ]
 const ages = (rows: readonly Row[], from: string) => rows.map(({ ts }) => (Date.parse(from) - Date.parse(ts)) / 1_000)
 
-/** Containers of a pod by number, and for each a minute every so many seconds back from now; the minutes are in the columns that tell of nothing else. */
+/**
+ * Containers of a pod by number, each with one minute every so many seconds back from now. The number of a
+ * minute is returned as `mem_current_avg`.
+ */
 const fill = (pod: string, containers: number, rows: number, everySecs = 60) => sql`
   with c as (
     insert into compute_container (container_uid, pod_uid, namespace, pod_name, container, node)
@@ -81,12 +84,12 @@ const fill = (pod: string, containers: number, rows: number, everySecs = 60) => 
          0, 0, 0, 0.5, 1, 0, 0, n, 1, 1, 1, 1, 1, null, null, 0, 0, 0, 0, 0, 0, 0, 0, 0, null, null, null, null, null, null, null, null, false
   from c, generate_series(0, ${rows - 1}::int) n`
 
-test('GET /compute/history/{pod_uid} 200: a pod that is not known has no rows', async () => {
+test('GET /compute/history/{pod_uid} 200: an unknown pod has no rows', async () => {
   await keep(app, [minute()])
   for (const pod_uid of ['nobody', '%20', 'a/b', 'é']) assert.deepEqual(await history(app, { pod_uid }), [])
 })
 
-test('GET /compute/history/{pod_uid} 200: all containers of the pod and nobody else, by time and id, keys in the order of the wire', async () => {
+test('GET /compute/history/{pod_uid} 200: all containers of the pod and no others, by time and id, keys in wire order', async () => {
   const of = (pod: string, container: string) => minute({ pod_name: pod, container, runq: RUNQ })
   const now = inSecs(0)
   for (const ago of [2, 4, 1, 3])
@@ -104,7 +107,7 @@ test('GET /compute/history/{pod_uid} 200: all containers of the pod and nobody e
   }
 })
 
-test('GET /compute/history/{pod_uid} 200: rows of other containers are not read, whatever the planner believes', async () => {
+test('GET /compute/history/{pod_uid} 200: rows of other containers are not read, whatever the planner estimates', async () => {
   await fill('p', 1, 10)
   await fill('others', 2_000, 20)
   const reads = async () => {
@@ -125,7 +128,7 @@ test('GET /compute/history/{pod_uid} 200: rows of other containers are not read,
   }
 })
 
-test('GET /compute/history/{pod_uid} 200: minutes is 60 by default, and moved into 1 to 10080', async () => {
+test('GET /compute/history/{pod_uid} 200: the default is 60 minutes, and values are clamped to 1..10080', async () => {
   const c = minute()
   const sent = [0.5, 2, 58, 62, 10_070, 10_090]
   for (const ago of sent) await keep(app, [c], { ts: inSecs(-60 * ago), resolution_secs: ago > 60 ? 300 : 60 })
@@ -149,7 +152,7 @@ test('GET /compute/history/{pod_uid} 200: minutes is 60 by default, and moved in
     assert.equal(await shown(query), rows, query)
 })
 
-test('GET /compute/history/{pod_uid} 200: minutes before the line are in the row they were folded into, those that came late are minutes still', async () => {
+test('GET /compute/history/{pod_uid} 200: minutes before the fold line are in their folded row, late ones stay minutes', async () => {
   const c = minute()
   const ts = [-7_000, -6_000, -5_000].map(inSecs)
   for (const at of ts) await keep(app, [c], { ts: at })
@@ -162,7 +165,7 @@ test('GET /compute/history/{pod_uid} 200: minutes before the line are in the row
   assert.deepEqual(await shown(), [folded, [ts[0], 60], [ts[2], 60]])
 })
 
-test('GET /compute/history/{pod_uid} 200: as many rows as minutes for each container, the newest', async () => {
+test('GET /compute/history/{pod_uid} 200: the newest rows, as many as minutes for each container', async () => {
   await fill('dense', 2, 30, 10)
   const rows = await history(app, { pod_uid: 'dense' }, 3)
   assert.deepEqual(
@@ -179,7 +182,7 @@ test('GET /compute/history/{pod_uid} 200: at most 20000 rows, the newest, of at 
   assert.equal(new Set(rows.map((row) => row.container_uid)).size, 1_000)
 })
 
-test('GET /compute/history/{pod_uid} 200: of names that need escaping the same', async () => {
+test('GET /compute/history/{pod_uid} 200: names that need escaping are returned unchanged', async () => {
   const odd = { pod_uid: '\u001f\u0001', pod_name: '"'.repeat(200), container: '\\'.repeat(253), namespace: 'é\u0007' }
   const c = minute({ ...odd, runq: RUNQ })
   const ts = inSecs(-60)
@@ -191,7 +194,7 @@ test('GET /compute/history/{pod_uid} 200: of names that need escaping the same',
   assert.deepEqual([Object.keys(rows[0]!), rows[0]!.ts, rows[0]!.runq_hist], [KEYS, ts, RUNQ.hist])
 })
 
-test('GET /compute/history/{pod_uid} 400: minutes that are no integer', async () => {
+test('GET /compute/history/{pod_uid} 400: minutes that are not an integer', async () => {
   for (const minutes of ['many', '', '1.5', '1e3', '0x10']) {
     const { status, text } = await app.get(`/compute/history/u?minutes=${minutes}`)
     assert.equal(status, 400, minutes)
@@ -211,7 +214,7 @@ describe('access and faults', async () => {
   test('GET /compute/history/{pod_uid} 401: without a token', async () =>
     assertUnauthorized(await guarded.get('/compute/history/u')))
 
-  test('GET /compute/history/{pod_uid} 503: 2 KiB are charged for each row that may come', async () => {
+  test('GET /compute/history/{pod_uid} 503: 2 KiB are charged for each possible row', async () => {
     await guarded.sql`insert into compute_container (container_uid, pod_uid, namespace, pod_name, container, node)
       select n, case n when 1 then 'one' else 'three' end, 'n', 'p', 'c', 'n' from generate_series(1, 4) n`
     const release = await guarded.deps.budget.acquire(64 * 1024)

@@ -67,7 +67,7 @@ test('GET /compute/latest 200: a namespace without samples', async () => {
   assert.deepEqual(await latest(app), { containers: [], nodes: [] })
 })
 
-test('GET /compute/latest 200: by pod and container byte by byte, with the nodes that host them by name, keys in the order of the wire', async () => {
+test('GET /compute/latest 200: by pod and container in byte order, with the nodes by name, keys in wire order', async () => {
   const at = (pod_name: string, container: string) => sample({ pod_name, container, blame: [culprit(2)] })
   await take(app, [at('b', 'z'), at('a', 'side'), at('Z', 'x')], { node: 'node-é' })
   await take(app, [at('b', 'app'), at('a', 'app'), at('a-', 'app')], { node: 'node-1' })
@@ -103,7 +103,7 @@ test('GET /compute/latest 200: by pod and container byte by byte, with the nodes
   )
 })
 
-test('GET /compute/latest 200: times are in whole seconds, cut', async () => {
+test('GET /compute/latest 200: times are truncated to whole seconds', async () => {
   await take(app, [sample()])
   const [{ second }] = await sql<[{ second: string }]>`
     update compute_latest set ts = date_trunc('second', ts) + interval '0.999999 s', updated_at = date_trunc('second', ts) + interval '1.5 s'
@@ -114,7 +114,7 @@ test('GET /compute/latest 200: times are in whole seconds, cut', async () => {
   assert.deepEqual([hosts[0]!.ts, hosts[0]!.updated_at], ['2026-01-01T00:00:02Z', '2026-01-01T00:00:03Z'])
 })
 
-describe('containers that live', () => {
+describe('live containers', () => {
   const shown = async (namespace?: string) => (await latest(app, namespace)).containers.map(({ pod_name }) => pod_name)
   const bySecs = (secs: number) => sql`select now() at time zone 'utc' - make_interval(secs => ${secs}) as at`
   const age = async (pod: string, column: 'ts' | 'updated_at', secs: number) => {
@@ -122,7 +122,7 @@ describe('containers that live', () => {
     await sql`update compute_latest set ${sql(column)} = ${at} where pod_name = ${pod}`
   }
 
-  test('GET /compute/latest 200: one whose sample is older than three intervals and a minute is none, whichever of its times says so', async () => {
+  test('GET /compute/latest 200: a container is not live if its sample is older than three intervals and a minute, by either of its times', async () => {
     for (const column of ['ts', 'updated_at'] as const) {
       await sql`truncate compute_latest, compute_node`
       await take(app, [sample({ pod_name: 'silent' }), sample({ pod_name: 'here' })])
@@ -143,19 +143,19 @@ describe('containers that live', () => {
     }
   })
 
-  test('GET /compute/latest 200: an agent that posts what it sampled twenty minutes ago shows nothing that lives', async () => {
+  test('GET /compute/latest 200: a sample from twenty minutes ago is not live, although it was posted just now', async () => {
     await take(app, [sample()], { ts: new Date(Date.now() - 1_200_000).toISOString() })
     assert.deepEqual(await latest(app), { containers: [], nodes: [] })
     await take(app, [sample()])
     assert.equal((await latest(app)).containers.length, 1)
   })
 
-  test('GET /compute/latest 200: the longest interval that a post may have is none that breaks', async () => {
+  test('GET /compute/latest 200: the longest interval of a post is accepted', async () => {
     await take(app, [sample({ pod_name: 'once-a-year' })], { interval_ms: 366 * 86_400_000 })
     assert.deepEqual(await shown(), ['once-a-year'])
   })
 
-  test('GET /compute/latest 200: one of a pod that is dead is none; another of that name is another', async () => {
+  test('GET /compute/latest 200: a container of a dead pod is not live; one of another pod of that name is', async () => {
     const pod = (pod_name: string, fields: object) =>
       sql`insert into pod ${sql({ pod_name, pod_namespace: 'shop', pod_ip: '', pod_ips: '{}', time_stamp: '2026-01-01', node_name: 'n', is_dead: true, ...fields })}`
     await sql`truncate pod, pod_address`
@@ -184,7 +184,7 @@ describe('containers that live', () => {
     await sql`truncate pod, pod_address`
   })
 
-  test('GET /compute/latest 200: those that do not live take no place of those that do', async () => {
+  test('GET /compute/latest 200: containers that are not live do not use up the limit', async () => {
     await fill(5_001, 'crowd')
     await sql`update compute_latest set ts = ts - interval '1 hour' where pod_name < 'pod-05001'`
     assert.deepEqual(await shown('crowd'), ['pod-05001'])
@@ -203,7 +203,7 @@ test('GET /compute/latest 200: the first 5000 containers', async () => {
   )
 })
 
-test('GET /compute/latest 200: a node that is gone already is left out', async () => {
+test('GET /compute/latest 200: a node that was deleted is left out', async () => {
   await take(app, [sample()], { node: 'gone' })
   await take(app, [sample()], { node: 'there' })
   await sql`delete from compute_node where node = 'gone'`
@@ -215,7 +215,7 @@ test('GET /compute/latest 200: a node that is gone already is left out', async (
   )
 })
 
-test('GET /compute/latest 200: of names that need escaping the same, in the same order', async () => {
+test('GET /compute/latest 200: names that need escaping are returned unchanged and in the same order', async () => {
   const odd = ['\u001f', '\u0001', '"'.repeat(200), '\\'.repeat(253), '\u0007é']
   for (const [n, node] of ['n\u001f2', 'n1', 'né'].entries())
     await take(

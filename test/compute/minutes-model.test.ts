@@ -1,4 +1,7 @@
-/** Minutes that are sent again, in part, in another order, at once, late or ahead, beside a model of what is kept of them (interop-profiling 3.2, P14, P22). */
+/**
+ * Minutes that are repeated, partly repeated, out of order, simultaneous, late or in the future, against a model of the
+ * stored rows (docs/contract.md#compute).
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -10,11 +13,11 @@ import { culprit, type Fields, type Row, unique } from './posts.ts'
 const RUNS = depth(25, 200)
 const MINUTE_SECS = 60
 const BUCKET_SECS = 300
-/** Each history has so many minutes of its own, one behind the other: the line goes ahead only. */
+/** Each history has its own minutes, one after another, because the fold line only moves forward. */
 const SLOT_MINUTES = 30
 const SLOTS = 288
 const WEEK_MINUTES = 10_080
-/** Waits of a shorter time are found by time, others by weight. */
+/** Shorter waits are selected by time, longer ones by total. */
 const HOURS_MINUTES = 360
 const [MAX_CULPRITS, MAX_PAIRS_OF_VICTIM] = [20, 50]
 
@@ -23,7 +26,7 @@ const { sql } = app
 const began = Math.floor(Date.now() / 3_600_000) * 3_600
 const FIRST = began - 6.5 * 86_400
 
-/** What is sent of a container: its number, what it counted, and the waits. */
+/** The posted values of a container: its number, its counts and its waits. */
 interface Sent {
   readonly container: number
   readonly value: number
@@ -31,7 +34,7 @@ interface Sent {
   readonly isBad: boolean
 }
 interface Post {
-  /** From the begin of the slot in seconds; those ahead are so many minutes beyond an hour from now. */
+  /** Seconds from the start of the slot; future ones are so many minutes beyond an hour from now. */
   readonly at: number
   readonly isAhead: boolean
   readonly secs: number
@@ -57,7 +60,7 @@ const post: fc.Arbitrary<Post> = fc
     secs: fc.constantFrom(60, 60, 60, 61, 300),
     sent: fc.array(sent, { minLength: 1, maxLength: 5 }),
   })
-  // A row of five minutes that is posted is none that minutes are folded into.
+  // Minutes are not folded into a posted five-minute row.
   .map(({ minute, ...rest }) => ({ ...rest, at: minute * MINUTE_SECS + (rest.secs === BUCKET_SECS ? 7 : 0) }))
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('post' as const), post }) },
@@ -80,15 +83,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'merge' as const }) },
 )
 
-/** A row that is kept, by the time as sent. */
+/** A stored row, by the time as sent. */
 interface Kept {
   readonly post: Post
   readonly sent: Sent
-  /** It came behind the line, and is in no row of five minutes yet. */
+  /** Whether it arrived behind the fold line and is in no five-minute row yet. */
   isLate: boolean
 }
 
-/** What is kept of posts: the first of each container, time and resolution; within a post the last. */
+/** The row that is stored: the first post of each container, time and resolution, and the last entry within a post. */
 class Model {
   readonly kept = new Map<string, Kept>()
   line = 0
@@ -111,7 +114,7 @@ class Model {
     for (const one of this.kept.values()) one.isLate = false
   }
 
-  /** Container, resolution, time or null for now, sum and maximum of each row, by these. */
+  /** Container, resolution, time or null for now, sum and maximum of each row, in this order. */
   rows(): string[] {
     const rows = new Map<string, number[]>()
     for (const [key, { post, sent, isLate }] of this.kept) {
@@ -126,7 +129,7 @@ class Model {
     return [...rows.values()].map((row) => JSON.stringify(row)).sort()
   }
 
-  /** The heaviest waits of each container; `isRecent`: of those alone that are now. */
+  /** The longest waits of each container; `isRecent`: only current ones. */
   waits(isRecent: boolean): number[][] {
     const all: number[][] = [[], [], []]
     for (const { post, sent } of this.kept.values())
@@ -199,7 +202,7 @@ class Subject {
   }
 }
 
-/** A post that was sent before, as it is sent again. */
+/** An earlier post, as it is repeated. */
 function again(post: Post, how: Extract<Step, { kind: 'again' }>['how']): Post {
   const { sent } = post
   const changed = sent.map((one) => ({ ...one, value: one.value + 1, waits: [...one.waits, 500] }))
@@ -216,7 +219,7 @@ function again(post: Post, how: Extract<Step, { kind: 'again' }>['how']): Post {
 
 let run = 0
 
-test(`${RUNS} random histories: minutes that come again change nothing, whatever they come with`, async () => {
+test(`${RUNS} random histories: repeated minutes change nothing, whatever else is in the post`, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 9 }), async (steps) => {
       const slot = run++ % SLOTS
@@ -236,7 +239,7 @@ test(`${RUNS} random histories: minutes that come again change nothing, whatever
           const before = posted[one.which % Math.max(1, posted.length)]
           if (before !== undefined) await send(again(before, one.how))
         } else if (one.kind === 'at once') {
-          // Of the same containers both have the same: whichever is first.
+          // Both posts have the same values for the same containers, in either order.
           const sent = [...new Map(one.post.sent.filter(({ isBad }) => !isBad).map((c) => [c.container, c])).values()]
           await Promise.all([
             send({ ...one.post, sent }),

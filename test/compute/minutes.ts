@@ -1,4 +1,4 @@
-/** What the tests of the history of compute post and look at. */
+/** Bodies and queries for the tests of compute history. */
 import assert from 'node:assert/strict'
 import { type App, type Fields, identity, inSecs, type Row } from './posts.ts'
 
@@ -39,7 +39,7 @@ export const minute = ({ cpu, memory, ...fields }: Fields & { cpu?: object; memo
   ...fields,
 })
 
-/** What is shown of such a container, but for its id, identity, time and run queue. */
+/** The returned row of such a container, without its id, identity, time and run queue. */
 export const SHOWN = {
   ...{
     resolution_secs: 60,
@@ -91,7 +91,7 @@ export const minutes = (containers: unknown, fields: Fields = {}): Fields => ({
   ...fields,
 })
 
-/** Posts minutes that must be taken; returns how many were. */
+/** Posts minutes that must be accepted; returns how many were. */
 export async function keep(app: Pick<App, 'post'>, containers: unknown[], fields: Fields = {}): Promise<number> {
   const answer = await app.post(MINUTES, minutes(containers, fields))
   assert.equal(answer.status, 200, answer.text)

@@ -36,11 +36,11 @@ const KEYS = [
   ...['updated_at', 'bpf_hist_update_failures', 'bpf_pair_update_failures'],
 ]
 
-test('GET /compute/nodes 200: none', async () => {
+test('GET /compute/nodes 200: an empty array without nodes', async () => {
   assert.deepEqual(await nodes(app), [])
 })
 
-test('GET /compute/nodes 200: the latest of every node, by name byte by byte, keys in the order of the wire', async () => {
+test('GET /compute/nodes 200: the latest sample of every node, by name in byte order, keys in wire order', async () => {
   const names = ['b', 'a-', 'a', 'é', 'Z', '"\\\u001f']
   for (const node of names) await take(app, [], { node, ctxt_per_sec: 1 })
   await take(app, [sample()], { node: 'a', ctxt_per_sec: 2.5, interval_ms: 10_000 })

@@ -1,4 +1,4 @@
-/** What the tests of compute post and look at. */
+/** Bodies and queries for the tests of compute. */
 import assert from 'node:assert/strict'
 import type { startApp } from '../support/app.ts'
 
@@ -9,7 +9,7 @@ export const SAMPLES = '/pod/compute/batch'
 
 let made = 0
 
-/** A name that nobody else got. */
+/** A name that no other call returns. */
 export const unique = (prefix: string) => `${prefix}-${++made}`
 
 /** The identity of a container of a pod of its own. */
@@ -78,7 +78,7 @@ export const culprit = (waitNs: unknown, fields: Fields = {}): Fields => ({
   ...fields,
 })
 
-/** A moment, so many seconds from now, as agents write it. */
+/** A time so many seconds from now, in the format of agents. */
 export const inSecs = (secs: number) => `${new Date(Date.now() + secs * 1_000).toISOString().slice(0, 19)}Z`
 
 export const NODE = {
@@ -101,7 +101,7 @@ export const tick = (containers: unknown, fields: Fields = {}): Fields => ({
   ...fields,
 })
 
-/** Posts samples that must be taken; returns how many rows they came to. */
+/** Posts samples that must be accepted; returns the number of rows. */
 export async function take(app: Pick<App, 'post'>, containers: unknown[], fields: Fields = {}): Promise<number> {
   const answer = await app.post(SAMPLES, tick(containers, fields))
   assert.equal(answer.status, 200, answer.text)

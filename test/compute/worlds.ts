@@ -9,7 +9,10 @@ const CONTAINERS = 3
 const MINUTES = 8
 const BYTES = 60
 
-/** Bytes that choices are made by, one after another; when they are used up the first choice is made, which is the quiet one. */
+/**
+ * Bytes that make the choices, one after another. When they are used up the first option is chosen, which is the quiet
+ * one.
+ */
 class Choices {
   readonly #bytes: Uint8Array
   #at = 0
@@ -22,7 +25,7 @@ class Choices {
   of<T>(...some: readonly T[]): T {
     return some[this.below(some.length)]!
   }
-  /** A value that some of the minutes have, and the others the quiet one: most often none of them. */
+  /** A value for some of the minutes; the others have the quiet one, and most often all do. */
   series<T>(quiet: T, ...others: readonly T[]): (i: number) => T {
     const [which, mask] = [this.below(2 * others.length), this.below(256)]
     const value = others[which]
@@ -40,11 +43,11 @@ const LIMITS: Thresholds = {
   memStallSome: 10,
   refaultPerMin: 1_000,
 }
-/** With which nothing but unknown is not enough to be unattributed. */
+/** With this total, unknown waits alone do not make the finding unattributed. */
 const STRICT: Thresholds = { ...LIMITS, blameShare: 1.5, throttledRatioMax: 0.25, stallSome: 30, refaultPerMin: 999.5 }
 export const SETTINGS = [LIMITS, STRICT]
 
-/** Of a thousand, so that shares are near 0.4 on both sides of it. */
+/** Out of a thousand, so that shares are near 0.4 on both sides. */
 const SPLITS = [
   [1_000],
   [400, 600],
@@ -79,7 +82,7 @@ function waitsOf(c: Choices, me: Container, others: readonly Container[]): Wait[
 
 function historyOf(c: Choices, me: Container, others: readonly Container[]): StoredHistory {
   const count = c.of(5, 2, 3, 4, 5, 6, 7, 1, 0)
-  // With seven in the window the first of them is not read; what is older than the window is not either.
+  // With seven rows in the window the first is not read, nor are rows older than the window.
   const spacing = count === 7 ? 40 : 60
   const isOld = c.of(false, false, false, true)
   const some = c.series(0, 20, 30, 19.99, 29.99, 99)
@@ -142,7 +145,7 @@ export interface NamedWorld extends World {
   readonly namespaces: readonly string[]
 }
 
-/** `name` is in all names of it but those of its namespaces, which are of a group of worlds. */
+/** `name` is in all names of it but those of its namespaces, which are shared by a group of worlds. */
 export function worldOf(bytes: Uint8Array, name: string, group = name): NamedWorld {
   const node = (i: number) => `${name}-node-${i}`
   const namespaces = [`${group}-here`, `${group}-there`]

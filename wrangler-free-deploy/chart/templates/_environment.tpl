@@ -477,7 +477,7 @@ authentication. Usage: (list $ KEYS)
 {{- $names := list -}}
 {{- range index . 1 | fromYamlArray }}{{ $names = append $names .name }}{{ end -}}
 {{- range index . 0 -}}
-{{- if has .name $names }}{{ fail (printf "%s: %s is set by the chart, or twice; use the value that it has." (index $ 2) .name) }}{{ end -}}
+{{- if has .name $names }}{{ fail (printf "%s: %s is set by the chart, or twice; use the value of the chart that sets it." (index $ 2) .name) }}{{ end -}}
 {{- $names = append $names .name -}}
 {{- end -}}
 {{- with index . 0 }}{{ toYaml . }}{{ end -}}

@@ -58,7 +58,7 @@ MiB of a quantity of Kubernetes, rounded down: `1Gi`, `512M`, `1.5Gi`, bytes wit
 {{- $quantity := index . 0 | toString -}}
 {{- $form := "^([0-9]+(?:\\.[0-9]+)?(?:[eE][+]?[0-9]+)?)(Ki|Mi|Gi|Ti|k|M|G|T)?$" -}}
 {{- if not (regexMatch $form $quantity) -}}
-{{- fail (printf "%s: %q is no amount of memory; write for instance 1Gi." (index . 1) $quantity) -}}
+{{- fail (printf "%s: %q is not an amount of memory; use, for example, 1Gi." (index . 1) $quantity) -}}
 {{- end -}}
 {{- $number := regexReplaceAll $form $quantity "${1}" | float64 -}}
 {{- $unit := regexReplaceAll $form $quantity "${2}" -}}
@@ -71,7 +71,7 @@ MiB of a quantity of Kubernetes, rounded down: `1Gi`, `512M`, `1.5Gi`, bytes wit
 {{- $quantity := index . 0 | toString -}}
 {{- $form := "^([0-9]+(?:\\.[0-9]+)?)(m?)$" -}}
 {{- if not (regexMatch $form $quantity) -}}
-{{- fail (printf "%s: %q is no amount of processor; write for instance 500m." (index . 1) $quantity) -}}
+{{- fail (printf "%s: %q is not an amount of CPU; use, for example, 500m." (index . 1) $quantity) -}}
 {{- end -}}
 {{- $number := regexReplaceAll $form $quantity "${1}" | float64 -}}
 {{- mulf $number (ternary 1.0 1000.0 (hasSuffix "m" $quantity)) | floor | int64 -}}

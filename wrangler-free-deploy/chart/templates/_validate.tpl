@@ -14,9 +14,9 @@
 {{- end -}}
 
 {{- define "telemetry-broker.validateImage" -}}
-{{- /* Without a registry nodes use their default one, where anybody may own the name. */ -}}
+{{- /* Without a registry nodes use their default one, where anyone may own the name. */ -}}
 {{- if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/." .Values.image.repository) -}}
-{{- fail (printf "image.repository %q names no registry: push the image to one that the nodes can pull from, and give its whole name, such as registry.example.com/cluster-telemetry-broker. An image that was loaded onto the nodes is localhost/cluster-telemetry-broker, or docker.io/library/cluster-telemetry-broker where Docker built it." .Values.image.repository) -}}
+{{- fail (printf "image.repository %q names no registry: push the image to one that the nodes can pull from, and give its full name, such as registry.example.com/cluster-telemetry-broker. An image that was loaded onto the nodes is named localhost/cluster-telemetry-broker, or docker.io/library/cluster-telemetry-broker if Docker built it." .Values.image.repository) -}}
 {{- end -}}
 {{- end -}}
 
@@ -31,10 +31,10 @@
 {{- end -}}
 {{- if not .Values.postgres.enabled -}}
 {{- if and $database.caSecret (not (has $database.sslMode (list "verify-ca" "verify-full"))) -}}
-{{- fail "database.caSecret is given and database.sslMode does not ask who signed the server: set it to verify-full or verify-ca." -}}
+{{- fail "database.caSecret is given and database.sslMode does not verify the certificate of the server: set it to verify-full or verify-ca." -}}
 {{- end -}}
 {{- if and (eq $database.sslMode "verify-ca") (not $database.caSecret) -}}
-{{- fail "database.sslMode verify-ca needs database.caSecret: of all authorities any would do." -}}
+{{- fail "database.sslMode verify-ca needs database.caSecret: otherwise a certificate of any public authority would be accepted." -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -45,7 +45,7 @@
 {{- fail (printf "broker.auth.mode %s needs broker.auth.existingSecret, the secret with the tokens." $auth.mode) -}}
 {{- end -}}
 {{- if and (eq $auth.mode "none") $auth.existingSecret -}}
-{{- fail "broker.auth.existingSecret is given and broker.auth.mode is none, which asks nobody for a token: set the mode to scoped." -}}
+{{- fail "broker.auth.existingSecret is given and broker.auth.mode is none, which requires no token: set the mode to scoped." -}}
 {{- end -}}
 {{- if and .Values.frontend.enabled (eq $auth.mode "shared") (not .Values.frontend.brokerAuth.allowSharedToken) -}}
 {{- fail "The edge proxy would hold a token that also writes: use broker.auth.mode scoped, or set frontend.brokerAuth.allowSharedToken." -}}
@@ -62,7 +62,7 @@
 {{- fail "evaluator.enabled needs evaluator.url, the address of the policy evaluator." -}}
 {{- end -}}
 {{- if and .Values.jobs.schedules (ne .Values.jobs.mode "external") -}}
-{{- fail "jobs.schedules counts only with jobs.mode external: in the broker the intervals decide." -}}
+{{- fail "jobs.schedules has an effect only with jobs.mode external: in the broker, jobs run at their intervals." -}}
 {{- end -}}
 {{- $known := list -}}
 {{- range .Files.Get "files/jobs.json" | fromJsonArray }}{{ $known = append $known .name }}{{ end -}}
@@ -72,7 +72,7 @@
 {{- end -}}
 {{- end -}}
 {{- if and .Values.prometheusRule.enabled (not .Values.serviceMonitor.enabled) -}}
-{{- fail "prometheusRule.enabled needs serviceMonitor.enabled: the alerts ask for what it scrapes." -}}
+{{- fail "prometheusRule.enabled needs serviceMonitor.enabled: the alerts use the metrics that it scrapes." -}}
 {{- end -}}
 {{- end -}}
 
@@ -85,7 +85,7 @@
 {{- with (.Values.broker.resources.limits | default dict).cpu -}}
 {{- $limit := include "telemetry-broker.millicores" (list . "broker.resources.limits.cpu") | int64 -}}
 {{- if le $limit (include "telemetry-broker.millicores" (list $scaling.targetCPU "broker.autoscaling.targetCPU") | int64) -}}
-{{- fail (printf "broker.resources.limits.cpu %s lets no broker use more than broker.autoscaling.targetCPU %s, so that none would ever be added: raise the limit, or take it away." (toString .) $scaling.targetCPU) -}}
+{{- fail (printf "broker.resources.limits.cpu %s is not above broker.autoscaling.targetCPU %s, so the autoscaler would never add a broker: raise or remove the limit." (toString .) $scaling.targetCPU) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -95,7 +95,7 @@
 {{- $connections := include "telemetry-broker.connections" . | fromJson -}}
 {{- $taken := include "telemetry-broker.trialConnections" . | int64 -}}
 {{- if and .Values.postgres.enabled (gt (int64 $connections.count) $taken) -}}
-{{- fail (printf "Brokers and jobs may want %s = %d connections, and the trial database takes %d: set postgres.maxConnections to at least %d, or lower database.poolMaxSize or the number of brokers." $connections.sum (int64 $connections.count) $taken (add $connections.count 3)) -}}
+{{- fail (printf "Brokers and jobs may use %s = %d connections, and the trial database accepts %d: set postgres.maxConnections to at least %d, or lower database.poolMaxSize or the number of brokers." $connections.sum (int64 $connections.count) $taken (add $connections.count 3)) -}}
 {{- end -}}
 {{- end -}}
 
@@ -103,10 +103,10 @@
 {{- $database := .Values.database -}}
 {{- if .Values.backup.enabled -}}
 {{- if not .Values.backup.existingClaim -}}
-{{- fail "backup.enabled needs backup.existingClaim, the name of a PersistentVolumeClaim in this namespace with room for the dumps. It is yours, so that it outlives the release." -}}
+{{- fail "backup.enabled needs backup.existingClaim, the name of a PersistentVolumeClaim in this namespace with room for the dumps. You create it, so that it outlives the release." -}}
 {{- end -}}
 {{- if and (not .Values.postgres.enabled) (eq $database.sslMode "verify-full") (not $database.caSecret) -}}
-{{- fail "backup.enabled with database.sslMode verify-full needs database.caSecret: pg_dump knows no authorities of its own." -}}
+{{- fail "backup.enabled with database.sslMode verify-full needs database.caSecret: pg_dump has no list of trusted authorities." -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -116,23 +116,23 @@
 {{- $route := .Values.frontend.httpRoute -}}
 {{- range $name, $way := dict "ingress" $ingress "httpRoute" $route -}}
 {{- if and $way.enabled (not $.Values.frontend.enabled) -}}
-{{- fail (printf "frontend.%s.enabled needs frontend.enabled: it leads to the edge proxy." $name) -}}
+{{- fail (printf "frontend.%s.enabled needs frontend.enabled: it routes to the edge proxy." $name) -}}
 {{- end -}}
 {{- end -}}
 {{- if and $ingress.enabled (not $ingress.hosts) -}}
-{{- fail "frontend.ingress.enabled needs frontend.ingress.hosts: without a name it would answer for all." -}}
+{{- fail "frontend.ingress.enabled needs frontend.ingress.hosts: without host names it would match all." -}}
 {{- end -}}
 {{- if and $route.enabled (not $route.parentRefs) -}}
-{{- fail "frontend.httpRoute.enabled needs frontend.httpRoute.parentRefs, the gateways that it is for." -}}
+{{- fail "frontend.httpRoute.enabled needs frontend.httpRoute.parentRefs, the gateways that it belongs to." -}}
 {{- end -}}
 {{- if and $route.enabled (not $route.hostnames) -}}
-{{- fail "frontend.httpRoute.enabled needs frontend.httpRoute.hostnames: without a name it would answer for all." -}}
+{{- fail "frontend.httpRoute.enabled needs frontend.httpRoute.hostnames: without host names it would match all." -}}
 {{- end -}}
 {{- end -}}
 
 {{- define "telemetry-broker.validateController" -}}
 {{- if and .Values.controller.enabled (not (and .Values.controller.image.repository .Values.controller.image.tag)) -}}
-{{- fail "controller.enabled needs controller.image.repository and controller.image.tag: this chart comes without the image." -}}
+{{- fail "controller.enabled needs controller.image.repository and controller.image.tag: this chart does not include the image." -}}
 {{- end -}}
 {{- if and .Values.controller.runtimeInventory.capabilities (eq .Values.controller.runtimeInventory.mode "off") -}}
 {{- fail "controller.runtimeInventory.capabilities needs the mode exec or full." -}}
@@ -141,7 +141,7 @@
 {{- fail "syscalls.captureLevel custom needs syscalls.customList." -}}
 {{- end -}}
 {{- if and .Values.syscalls.customList (ne .Values.syscalls.captureLevel "custom") -}}
-{{- fail "syscalls.customList counts only with syscalls.captureLevel custom." -}}
+{{- fail "syscalls.customList has an effect only with syscalls.captureLevel custom." -}}
 {{- end -}}
 {{- if and .Values.compute.contention.enabled (not .Values.compute.enabled) -}}
 {{- fail "compute.contention.enabled needs compute.enabled." -}}
@@ -153,7 +153,7 @@
 {{- $interval := .Values.seccomp.distributeIntervalSeconds | int64 -}}
 {{- /* Allows for one late pass and one lost report. */ -}}
 {{- if and (ne $stale 0) (lt $stale (mul 3 $interval)) -}}
-{{- fail (printf "broker.seccomp.nodeStatusStaleSeconds %d is less than three times seccomp.distributeIntervalSeconds %d: nodes that report in time would count as silent. Make it at least %d, or 0 for no window." $stale $interval (mul 3 $interval)) -}}
+{{- fail (printf "broker.seccomp.nodeStatusStaleSeconds %d is less than three times seccomp.distributeIntervalSeconds %d: nodes that report in time would count as silent. Set it to at least %d, or to 0 for no limit." $stale $interval (mul 3 $interval)) -}}
 {{- end -}}
 {{- end -}}
 
@@ -163,18 +163,18 @@
 {{- $wanted := ternary "supplychain.enabled" "supplychain.signatureDiscovery.enabled" $supplychain.enabled -}}
 {{- if or $supplychain.enabled $supplychain.signatureDiscovery.enabled -}}
 {{- if ne $auth.mode "scoped" -}}
-{{- fail (printf "%s needs broker.auth.mode scoped: what the component posts is taken with the token supplychain alone." $wanted) -}}
+{{- fail (printf "%s needs broker.auth.mode scoped: the broker accepts the posts of the component only with the token supplychain." $wanted) -}}
 {{- end -}}
 {{- /* The look-up is empty without a cluster, and for a secret that is created later; then the pods wait for the key. */ -}}
 {{- $secret := lookup "v1" "Secret" .Release.Namespace $auth.existingSecret -}}
 {{- if and $secret (not (dig "data" "supplychain" "" $secret)) -}}
-{{- fail (printf "%s needs the key supplychain in the secret %s, the token that the component posts with." $wanted $auth.existingSecret) -}}
+{{- fail (printf "%s needs the key supplychain in the secret %s, the token of the component." $wanted $auth.existingSecret) -}}
 {{- end -}}
 {{- end -}}
 {{- if and $supplychain.signatureDiscovery.enabled (not $supplychain.enabled) -}}
-{{- fail "supplychain.signatureDiscovery.enabled needs supplychain.enabled: it is the component that looks, not the broker." -}}
+{{- fail "supplychain.signatureDiscovery.enabled needs supplychain.enabled: the component looks for signatures, not the broker." -}}
 {{- end -}}
 {{- if and $supplychain.enabled (not (and $supplychain.image.repository $supplychain.image.tag)) -}}
-{{- fail "supplychain.enabled needs supplychain.image.repository and supplychain.image.tag: this chart comes without the image." -}}
+{{- fail "supplychain.enabled needs supplychain.image.repository and supplychain.image.tag: this chart does not include the image." -}}
 {{- end -}}
 {{- end -}}
