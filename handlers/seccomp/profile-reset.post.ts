@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { fixed } from '../../lib/db/index.ts'
 import { access, params, route, sendJson, wireTime } from '../../lib/http/index.ts'
 import { noProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
-import { parseNaive } from '../../lib/time/timestamp.ts'
+import { fromPostgres } from '../../lib/time/timestamp.ts'
 
 const Reset = z
   .strictObject({
@@ -38,6 +38,6 @@ export default route({
   const [row] = await db.ingest((sql) => reset(sql, namespace, kind, name, id))
   if (row!.reset_at === null) throw noProfile()
   profiles.list.forget()
-  const resetAt = parseNaive(row!.reset_at.replace(' ', 'T'))!
+  const resetAt = fromPostgres(row!.reset_at)
   return sendJson(c, JSON.stringify({ namespace, kind, name, resetAt } satisfies z.output<typeof Reset>))
 })

@@ -1,7 +1,7 @@
 /** When each name of an observed set was seen, and in which images. */
 import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
-import { parseNaive } from '../time/timestamp.ts'
+import { fromPostgres } from '../time/timestamp.ts'
 
 /** Most images stored for a workload: those seen last (`record_syscall_times` in the database). */
 const MAX_IMAGES = 8
@@ -65,5 +65,4 @@ export function detailOf(names: readonly string[], row: DetailRow): z.output<typ
   return { resetAt: timeOf(row.reset_at), syscalls }
 }
 
-const timeOf = (printed: string | null): string | null =>
-  printed === null ? null : parseNaive(printed.replace(' ', 'T'))
+const timeOf = (printed: string | null): string | null => (printed === null ? null : fromPostgres(printed))

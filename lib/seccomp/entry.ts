@@ -1,7 +1,7 @@
 /** An entry of GET /seccomp/profiles, built from the rows of a workload (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
-import { parseNaive } from '../time/timestamp.ts'
+import { fromPostgres } from '../time/timestamp.ts'
 import { Capture, type CaptureRow, captureOf } from './capture.ts'
 import {
   Distribution,
@@ -90,7 +90,7 @@ export function openEntry(row: EntryRow, denials: RollupRow, directory: string):
     hash: row.hash,
     syscallCount: row.syscall_count,
     architectures: profileArchitectures(row.arches),
-    updatedAt: wireTimeOf(row.updated_at),
+    updatedAt: fromPostgres(row.updated_at),
     capture,
     captureComplete: capture.complete,
     suggestedName: suggested,
@@ -113,9 +113,6 @@ function resourceOf(row: EntryRow, profile: string): z.output<typeof MirroredRes
     distribution: distributionOf(row),
     statusDistribution: statusDistributionOf(row),
     drift: row.observed === null ? IN_SYNC : driftOf(row.observed, row.allowed!),
-    updatedAt: wireTimeOf(row.cr_updated_at),
+    updatedAt: fromPostgres(row.cr_updated_at),
   }
 }
-
-/** Converts a time from PostgreSQL's format to the one of all answers. */
-const wireTimeOf = (printed: string): string => parseNaive(printed.replace(' ', 'T'))!

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { zonedTime } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
-import { parseNaive } from '../time/timestamp.ts'
+import { fromPostgres } from '../time/timestamp.ts'
 
 const MAX_SYSCALLS = 50
 const MAX_ACTIONS = 16
@@ -45,7 +45,7 @@ export const UNKNOWN: RollupRow = {
 /** The rollup as JSON. */
 export function rollupJson({ is_known, denied, denied_syscalls, denied_actions, last_denied }: RollupRow): string {
   if (!is_known) return 'null'
-  const lastSeen = last_denied === null ? 'null' : `"${parseNaive(last_denied.replace(' ', 'T'))}Z"`
+  const lastSeen = last_denied === null ? 'null' : `"${fromPostgres(last_denied)}Z"`
   const [syscalls, actions] = [JSON.stringify(denied_syscalls ?? []), JSON.stringify(denied_actions ?? [])]
   return `{"total":${denied ?? '0'},"syscalls":${syscalls},"actions":${actions},"lastSeen":${lastSeen}}`
 }

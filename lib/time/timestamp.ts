@@ -48,6 +48,9 @@ export function parseInstant(text: string): string | null {
   return parseNaive(text) ?? parseRfc3339(text)
 }
 
+/** PostgreSQL's text of a `timestamp` of years 0001 to 9999 (`YYYY-MM-DD HH:MM:SS.ffffff`) as canonical naive UTC. */
+export const fromPostgres = (text: string): string => parseNaive(text.replace(' ', 'T'))!
+
 const isLeap = (year: number) => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
 
 /** The end of the canonical fraction, after 0, 3 or 6 digits; beyond the text when zeros must be added. */
