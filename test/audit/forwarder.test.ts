@@ -280,7 +280,7 @@ test('one verdict that cannot be stored does not affect the others of the reply'
   await until('the neighbours are stored', async () => (await main.verdicts('neighbour')).length === 2)
 })
 
-// ---- The cause of a drop ----------------------------------------------------------------------------------------------------------
+// ---- The cause of a drop --------------------------------------------------------------------------------------------
 
 const causeOf = async (pod: string) => (await main.app.get(`/pod/traffic/${pod}`)).json[0].drop_cause
 
@@ -346,7 +346,7 @@ test('no cause is requested for flows that were let through', async () => {
   assert.ok(!main.stub.heard.some(({ query }) => query.pod === 'allowed'))
 })
 
-// ---- The end ----------------------------------------------------------------------------------------------------------------------
+// ---- Shutdown -------------------------------------------------------------------------------------------------------
 
 test('draining evaluates what is queued', async () => {
   const ending = await scene({ AUDIT_INFLIGHT_PERMITS: '1' })

@@ -1,4 +1,4 @@
-/** Bodies as real agents send them (interop-core 1.1 and 1.4): names, addresses, ports and sizes. */
+/** Bodies with the names, addresses, ports and sizes that agents send. */
 
 export const podName = (i: number) => `checkout-api-${i % 97}-7c9f6d5b8-${i.toString(16).padStart(5, '0')}`
 export const podAddress = (i: number) =>

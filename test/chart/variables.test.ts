@@ -1,4 +1,4 @@
-/** The values of the chart beside the specifications, which name them, and beside the programs, which read the variables that they set. */
+/** The values of the chart against promised names and defaults, and against the variables that the programs read. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { at, readSchema, readValues, type Schema, schemaAt, schemaPaths } from '
 import { chartVariables, FIXED, type Program, variablesOf } from '../../scripts/chart-variables.ts'
 import { configTable as edgeConfigTable, loadConfig as loadEdgeConfig } from '../../wrangler-free-deploy/edge/config.ts'
 import { assertEach } from '../support/assert-each.ts'
-import { specRefusals, specValues } from './spec-values.ts'
+import { contractRefusals, contractValues } from './contract-values.ts'
 
 const variables = chartVariables()
 const root = readSchema()
@@ -23,8 +23,8 @@ const tables: [Program, Map<string, string>][] = [
   ['edge proxy', new Map(rowsOf(edgeConfigTable()))],
 ]
 
-for (const { path, fallback, variable, section } of specValues) {
-  test(`${path} is as the specification has it (${section})`, () => {
+for (const { path, fallback, variable } of contractValues) {
+  test(`${path} has its promised default and variable`, () => {
     assert.ok(paths.includes(path))
     if (fallback !== undefined) assert.deepEqual(at(values, path), fallback)
     if (variable !== undefined)
@@ -35,15 +35,15 @@ for (const { path, fallback, variable, section } of specValues) {
   })
 }
 
-for (const { file, names, section } of specRefusals) {
-  test(`${file}: the refusal says which values it is about, and the rule (${section})`, () => {
+for (const { file, names } of contractRefusals) {
+  test(`${file}: the refusal names the values and the rule`, () => {
     const [sentence] = readFileSync(new URL(`refusals/${file}`, import.meta.url), 'utf8').split('\n')
     for (const name of names) assert.ok(sentence!.includes(name), name)
   })
 }
 
 for (const [program, table] of tables) {
-  test(`each variable of the ${program} is set by a value, or it is said why not`, () => {
+  test(`each variable of the ${program} is set by a value, or has a reason for having none`, () => {
     const set = variables
       .filter((one) => one.program === program && [...one.values, ...one.conditions].length > 0)
       .map(({ name }) => name)
@@ -56,7 +56,7 @@ for (const [program, table] of tables) {
   })
 }
 
-test('of the variables without a value, those of the chart are in its templates, and the others may be added', () => {
+test('variables without a value are in the templates if the chart sets them, and may be added if not', () => {
   for (const { name, program, by, reason } of FIXED) {
     const isWritten = variables.some((one) => one.name === name && one.program === program)
     assert.equal(isWritten, by === 'the chart', `${program} ${name}`)

@@ -1,6 +1,7 @@
 /**
- * Results of one image from several senders at once, through two replicas, and while broker or database die (interop-supply-chain 2.3): what
- * is stored is one result, whole; the newest wins; and what was acknowledged is there.
+ * Results of one image from several senders at once, through two replicas, and while broker or database die: exactly
+ * one whole result is stored, the newest wins, and no acknowledged result is lost
+ * (docs/contract.md#signatures-and-attestations).
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'

@@ -1,6 +1,7 @@
 /**
- * The history of compute while answers are lost, while two replicas are posted to and while the broker dies (interop-profiling 3.2, P22): a post is
- * there whole, its minutes and their pairs, or not at all, what was answered is there, and nothing is there twice.
+ * The history of compute while answers are lost, while two replicas receive posts and while the broker dies: a post is
+ * stored whole, with its minutes and their pairs, or not at all; acknowledged posts are stored; nothing is stored twice
+ * (docs/contract.md#compute).
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'

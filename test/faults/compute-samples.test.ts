@@ -1,6 +1,6 @@
 /**
- * Samples while answers are lost and while the broker dies (workload-profiling, Compute; interop-profiling P35): a post is there whole, its
- * containers and its node, or not at all, and what was answered is there.
+ * Samples while answers are lost and while the broker dies: a post is stored whole, with its containers and its node,
+ * or not at all; acknowledged posts are stored (docs/contract.md#compute).
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'

@@ -110,7 +110,7 @@ async function settle(
       assert.equal(answer.status, 200, answer.text)
       // A statement is whole or not there.
       const stored = batch.filter(({ uuid }) => before.has(uuid)).length
-      // A broker that knows whose answers were lost takes what was stored of them for this sender's (interop-core D23).
+      // A broker that remembers whose answers were lost counts the stored flows of those posts for this sender.
       assert.equal(answer.json, remembers ? BATCH_FLOWS : BATCH_FLOWS - stored)
       assert.ok(stored === 0 || stored === BATCH_FLOWS, `${stored} of a batch were stored`)
     }

@@ -60,7 +60,7 @@ function assertToldOnce(code: string, cause: RegExp): void {
   assert.ok(!owner.logged.some(({ msg }) => msg === 'request failed'))
 }
 
-// ---- Refused by the server, statement by statement --------------------------------------------------------------------------------
+// ---- Refused by the server, statement by statement ------------------------------------------------------------------
 
 await owner.sql.unsafe(`
   create table refusal (code text);
@@ -173,7 +173,7 @@ test('jobs meet with it too: the pass fails, the next does not', async () => {
   assert.equal((await pass()).outcome, 'done')
 })
 
-// ---- As a keeper brings it about --------------------------------------------------------------------------------------------------
+// ---- Refusals caused by an administrator ----------------------------------------------------------------------------
 
 test('a privilege that is missing, and granted again', async () => {
   const other = await startAsRole(owner)

@@ -1,6 +1,7 @@
 /**
- * Heartbeats while answers are lost, from two replicas at once, and while the broker is killed (workload-profiling, Runtime coverage and heartbeat):
- * what was answered is stored, a post is stored whole or not at all, and what was lost in a container counts once.
+ * Heartbeats while answers are lost, from two replicas at once, and while the broker is killed: acknowledged posts are
+ * stored, a post is stored whole or not at all, and losses of a container count once
+ * (docs/contract.md#runtime-coverage).
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'

@@ -1,6 +1,6 @@
 /**
- * Executables while answers are lost, from two replicas at once, and while the broker is killed (workload-profiling, Runtime inventory): what was
- * answered is stored, a post is stored whole or not at all, and however often it comes it changes nothing more.
+ * Executables while answers are lost, from two replicas at once, and while the broker is killed: acknowledged posts are
+ * stored, a post is stored whole or not at all, and repeats change nothing (docs/contract.md#executables).
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'

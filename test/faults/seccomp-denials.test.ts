@@ -1,7 +1,7 @@
 /**
- * Drains while answers are lost, from two replicas at once, and while broker or database die (workload-profiling, Denial ingest rules;
- * interop-profiling P31, lesson 1.18.0): what was answered counts exactly once, what did not commit counts nothing, and the time a node was
- * heard of goes with it.
+ * Drains while answers are lost, from two replicas at once, and while broker or database die: an acknowledged drain
+ * counts exactly once, one that did not commit does not count, and the time of the last report of a node is stored in
+ * the same transaction (docs/contract.md#denials).
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'
@@ -116,7 +116,7 @@ describe('an answer that was lost', { timeout: 900_000 }, () => {
     assert.deepEqual([stored.a, stored.new, counted], [old.stored.a! + 1, 2, old.counted + 3])
   })
 
-  test('lost for good: 503, and it counts once; the agent that comes again with it counts again (P31)', async () => {
+  test('the answer is lost: 503, and the drain counts once; if the agent sends it again, it counts again', async () => {
     const old = await counts()
     app.lose(STORE, ...Array<Fate>(ATTEMPTS).fill('answer lost'))
     assert.equal((await post({ a: 4 })).status, 503)

@@ -1,6 +1,7 @@
 /**
- * Broker, database or answers get lost while unions grow, resources change and nodes tell their files: what was acknowledged is there, everything
- * is whole, and what got no answer may be sent again (workload-profiling, Seccomp; interop-profiling 1.2, 1.7, 1.8).
+ * Broker, database or answers are lost while unions grow, resources change and nodes report their files: acknowledged
+ * posts are stored, every post is stored whole, and a post without an answer may be sent again
+ * (docs/contract.md#seccomp-profiles).
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'

@@ -1,4 +1,4 @@
-/** The pages of an SBOM in any order, from several senders at once, through two replicas (interop-supply-chain 6). */
+/** The pages of an SBOM in any order, from several senders at once, through two replicas (docs/contract.md#sbom). */
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import { after, before, describe, test } from 'node:test'

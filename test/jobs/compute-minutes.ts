@@ -100,7 +100,7 @@ const most = (values: (bigint | null)[]) =>
   values.reduce((top, value) => (top === null || (value !== null && value > top) ? value : top), null)
 const mean = (values: number[]) => values.reduce((total, value) => total + value, 0) / values.length
 
-/** What minutes of one container within five minutes come to: interop-profiling 3.5. */
+/** The five-minute row of the minutes of one container (docs/contract.md#compute). */
 function folded(minutes: readonly Minute[]): Row {
   const ordered = minutes.toSorted((a, b) => a.at - b.at).map(({ values }): Values => ({ ...plain(1), ...values }))
   const newest = ordered.at(-1)!

@@ -90,7 +90,7 @@ const cursor = async () =>
   (await sql`select to_json(time_stamp) as time_stamp, uuid, pod_name from traffic_retention_cursor`)[0] ?? null
 const AT_START = { time_stamp: null, uuid: null, pod_name: null }
 
-// ---- Rule 1: no living pod ------------------------------------------------------------------------------------------------------
+// ---- Rule 1: no living pod ------------------------------------------------------------------------------------------
 
 test('an old flow of a pod that is gone goes, a young one and those of a living pod stay as they are', async () => {
   await alive()
@@ -162,7 +162,7 @@ test('a newer flow of the rule saves none of a pod that is gone, and the newest 
   assert.equal((await run()).rows, 2)
 })
 
-// ---- Rules 2 and 3: superseded --------------------------------------------------------------------------------------------------
+// ---- Rules 2 and 3: superseded --------------------------------------------------------------------------------------
 
 test('an old flow goes when a newer one of its rule is there, old or young; the newest always stays', async () => {
   await alive()
@@ -298,7 +298,7 @@ test('each statement that deleted something is counted, in its transaction, and 
   assert.equal(await deletions(), 3, 'the fourth found nothing left')
 })
 
-// ---- Batches and the cursor -----------------------------------------------------------------------------------------------------
+// ---- Batches and the cursor -----------------------------------------------------------------------------------------
 
 test('a batch looks at as many flows as configured, those that stay among them, and none falls between two', async () => {
   await alive()
@@ -367,7 +367,7 @@ test('days, cap and interval are those of the configuration; with neither days n
   assert.equal(trafficRetention.firstAfterSecs, 150)
 })
 
-// ---- Races ----------------------------------------------------------------------------------------------------------------------
+// ---- Races ----------------------------------------------------------------------------------------------------------
 
 test('a flow that somebody is writing is passed over, and others are not held up', async () => {
   await manyFlows(150, OLD, 'gone')

@@ -375,7 +375,7 @@ test('a migration whose connections are cut is taken up again', async (t) => {
   )
 })
 
-// ---- What is tried again, by code -------------------------------------------------------------------------------------------------
+// ---- Retries by error code ------------------------------------------------------------------------------------------
 
 const ATTEMPTS = 3
 

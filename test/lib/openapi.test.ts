@@ -55,7 +55,7 @@ test('every mounted route is in it with its scope, and nothing else is', () => {
 /** The end of the one route that writes and needs no body. */
 const WITHOUT_BODY = '/reset'
 
-/** Where it is not that of the core routes (interop-supply-chain 1.0). */
+/** Limits of bodies that differ from those of the core routes. */
 const MAX_BYTES: Record<string, number> = {
   'POST /images/{digest}/vulnerabilities': 1_048_576,
   'POST /images/{digest}/sbom': 1_048_576,

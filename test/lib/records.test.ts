@@ -76,7 +76,7 @@ async function assertRendered(): Promise<number> {
 }
 const bare = (fields: Row = {}): Row => ({ uuid: 'u', time_stamp: '2024-05-01T10:00:00', ...fields })
 
-// ---- Any values ---------------------------------------------------------------------------------------------------------------
+// ---- Any values -----------------------------------------------------------------------------------------------------
 
 const CONTROLS = Array.from({ length: 31 }, (_, i) => String.fromCharCode(i + 1))
 const awkward = fc.constantFrom(
@@ -176,7 +176,7 @@ test('ordinary values, escapes among them, never take the long way', { timeout: 
   )
 })
 
-// ---- Single ones --------------------------------------------------------------------------------------------------------------
+// ---- Single values --------------------------------------------------------------------------------------------------
 
 test('no rows', async () => {
   await hold([])
@@ -295,7 +295,7 @@ test('around the limit of escapes a list is whole, whichever way it takes', asyn
   assert.deepEqual([...ways].sort(), [1, 2])
 })
 
-// ---- Kinds of columns ---------------------------------------------------------------------------------------------------------
+// ---- Kinds of columns -----------------------------------------------------------------------------------------------
 
 const Every = z.strictObject({
   plainText: z.string(),

@@ -138,7 +138,7 @@ test('POST /pod/compute/batch 200: usage is the delta over the interval', async 
     assert.equal((await shown({ cpu: { usage_usec } }, { interval_ms })).cpu_usage_millis, millis)
 })
 
-test('POST /pod/compute/batch 200: the next sample takes the place of the one before, also an older one, and every column of it (P35)', async () => {
+test('POST /pod/compute/batch 200: a sample replaces every column of the one before, even if it is older', async () => {
   const names = { pod_name: 'web-0' }
   await take(app, [sample({ ...names, runq: RUNQ, blame: [culprit(1)] })], { ts: inSecs(0) })
   const ts = inSecs(-30)

@@ -108,7 +108,7 @@ test('GET /pod/info 200: readers at once all see what was stored before they ask
   for (const list of await Promise.all(late)) assert.deepEqual(list, ['a', 'b'])
 })
 
-// ---- Page by page -------------------------------------------------------------------------------------------------------------
+// ---- Page by page ---------------------------------------------------------------------------------------------------
 
 /** Live pods `p-000001` and on in two namespaces, then as many without one; every tenth is dead. */
 const storeMany = async (named: number, nameless: number) => {

@@ -126,7 +126,7 @@ test('POST /pod/traffic/batch 200: inserted and duplicate flows are counted', as
   assert.deepEqual(await counts(), [inserted + 4, duplicate + 2])
 })
 
-// ---- Repeats within one body --------------------------------------------------------------------------------------------------
+// ---- Repeats within one body ----------------------------------------------------------------------------------------
 
 test('POST /pod/traffic/batch 200: of a flow and its repeats the first is kept', async () => {
   const one = flow()
@@ -236,7 +236,7 @@ test('POST /pod/traffic/batch 200: a uuid that is taken fails no neighbour, what
   }
 })
 
-// ---- Size, order, company -----------------------------------------------------------------------------------------------------
+// ---- Size, order and concurrent posts -------------------------------------------------------------------------------
 
 test('POST /pod/traffic/batch 200: the thousand flows that an agent may have kept, and the most that fit into a body', async () => {
   assert.equal(await post(flows(1_000)), 1_000)
@@ -301,7 +301,7 @@ for (const { what, body, headers } of acceptedSpellings([flow({ uuid: 'spelled' 
   })
 }
 
-// ---- Peers --------------------------------------------------------------------------------------------------------------------
+// ---- Peers ----------------------------------------------------------------------------------------------------------
 
 test('POST /pod/traffic/batch 200: one address, each flow its own time', async () => {
   const pod_ip = '10.60.0.1'
@@ -363,7 +363,7 @@ test('POST /pod/traffic/batch 200: what a client says of the peer is discarded',
   for (const key of Object.keys(json[0]).filter((one) => one.startsWith('peer_'))) assert.equal(json[0][key], null)
 })
 
-// ---- What is refused, whole ---------------------------------------------------------------------------------------------------
+// ---- Refused bodies -------------------------------------------------------------------------------------------------
 
 const assertRefused = async (status: number, says: RegExp, body: unknown, headers?: Record<string, string>) => {
   const before = await rows()
@@ -465,7 +465,7 @@ test('POST /pod/traffic/batch 400: a refused body leaves no trace in memory', as
   await assertStored([good], [good])
 })
 
-// ---- Over a socket ------------------------------------------------------------------------------------------------------------
+// ---- Over a socket --------------------------------------------------------------------------------------------------
 
 const { server } = await listen(app.app.fetch, [{ host: '127.0.0.1', port: 0 }])
 after(() => {
@@ -527,7 +527,7 @@ test('POST /pod/traffic/batch 400: a connection that ends within the body stores
   assert.equal(await rows(), before + 1)
 })
 
-// ---- Who may, and when it cannot be done --------------------------------------------------------------------------------------
+// ---- Access and failures --------------------------------------------------------------------------------------------
 
 const INGEST = { token: TOKENS.BROKER_TOKEN_INGEST }
 

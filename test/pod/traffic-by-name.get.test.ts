@@ -91,7 +91,7 @@ test('GET /pod/traffic/{name} 200: bytes that are not UTF-8 name no pod', async 
   assert.equal((await of('web-0')).status, 200)
 })
 
-// ---- No limit -----------------------------------------------------------------------------------------------------------------
+// ---- No limit -------------------------------------------------------------------------------------------------------
 
 const BOTH_ROWS = FIRST_PAGE_ROWS + PAGE_ROWS
 const COUNTS = [FIRST_PAGE_ROWS, PAGE_ROWS, BOTH_ROWS].flatMap((rows) => [rows - 1, rows, rows + 1])
@@ -315,7 +315,7 @@ test('GET /pod/traffic/{name} 200: HEAD of a long list', async () => {
   await until('the budget is back', () => app.deps.budget.availableKib === app.deps.budget.totalKib)
 })
 
-// ---- Who may, and when it is too much -----------------------------------------------------------------------------------------
+// ---- Access and load shedding ---------------------------------------------------------------------------------------
 
 test('GET /pod/traffic/{name} 401: no token, or an unknown one', async () => {
   assertUnauthorized(await guarded.get('/pod/traffic/web-0'))

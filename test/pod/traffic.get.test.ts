@@ -184,7 +184,7 @@ test('GET /pod/traffic 200: rows whose values hold control characters are whole'
   )
 })
 
-// ---- Who may, and when it is too much -----------------------------------------------------------------------------------------
+// ---- Access and load shedding ---------------------------------------------------------------------------------------
 
 test('GET /pod/traffic 401: no token, or an unknown one', async () => {
   assertUnauthorized(await guarded.get('/pod/traffic'))

@@ -195,7 +195,7 @@ for (const odd of ['', 'None', 'fe80::1%eth0', '10.0.0.0/8', '010.0.0.1', ' 10.0
   })
 }
 
-// ---- What is a duplicate, interop-core section 3: each case once against memory and once against the table --------------------
+// ---- Duplicates: each case once against memory and once against the table -------------------------------------------
 
 const MEMBERS = {
   pod_ip: '10.1.0.99',
@@ -345,7 +345,7 @@ test('POST /pod/traffic 200: many different flows at once each get their own row
   )
 })
 
-// ---- Memory of what was confirmed ---------------------------------------------------------------------------------------------
+// ---- Memory of what was confirmed -----------------------------------------------------------------------------------
 
 test('POST /pod/traffic 200: a confirmed flow is not asked for again', async () => {
   const one = flow()
@@ -384,7 +384,7 @@ test('POST /pod/traffic 200: with the connections goes the memory of what they c
   await assertNew(again(one))
 })
 
-// ---- Who the peer was, interop-core section 2 ---------------------------------------------------------------------------------
+// ---- Attribution of the peer ----------------------------------------------------------------------------------------
 
 const PEER_POD = {
   pod_namespace: 'data',
@@ -559,7 +559,7 @@ test('POST /pod/traffic 200: a stamp outlives what it was taken from', async () 
   assert.deepEqual(json, [stored])
 })
 
-// ---- What is refused ----------------------------------------------------------------------------------------------------------
+// ---- Refused bodies -------------------------------------------------------------------------------------------------
 
 const assertRefused = async (status: number, says: RegExp, body: unknown, headers?: Record<string, string>) => {
   const before = await rows()
@@ -660,7 +660,7 @@ for (const time of BAD_TIMES)
   test(`POST /pod/traffic 400: ${JSON.stringify(time)} for a time`, () =>
     assertRefused(400, /^Json deserialize error: time_stamp: expected YYYY-MM-DDTHH:MM:SS/, flow({ time_stamp: time })))
 
-// ---- Who may, and when it cannot be done --------------------------------------------------------------------------------------
+// ---- Access and failures --------------------------------------------------------------------------------------------
 
 const INGEST = { token: TOKENS.BROKER_TOKEN_INGEST }
 

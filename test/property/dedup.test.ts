@@ -104,7 +104,7 @@ const without = (left: Member) => SIX.filter((member) => member !== left)
 // SQL equality: a null equals nothing.
 const equalIn = (members: Member[], a: Flow, b: Flow) => members.every((m) => a[m] !== null && a[m] === b[m])
 
-/** The table rule of interop-core section 3. The protocol of the stored row does not matter. */
+/** The table rule of docs/contract.md#deduplication. The protocol of the stored row does not matter. */
 const matches = (event: Flow, row: Flow) =>
   event.ip_protocol === 'UDP'
     ? equalIn(without('pod_port'), event, row) || equalIn(without('traffic_in_out_port'), event, row)

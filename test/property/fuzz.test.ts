@@ -46,7 +46,7 @@ const TOKENS = {
   BROKER_TOKEN_SUPPLYCHAIN: 'fuzz-token-supplychain',
 }
 
-// ---- What a request is: small enough to print, made into bytes when it is sent -----------------------------------------------
+// ---- Requests: small enough to print, rendered to bytes when sent ---------------------------------------------------
 
 /** Text, or one that is repeated; a `#` in it counts. Characters U+E000 to U+E0FF stand for single bytes. */
 type Piece = string | { text: string; times: number }
@@ -87,7 +87,7 @@ interface RawRequest {
 
 type FuzzRequest = ApiRequest | RawRequest
 
-// ---- Hostile values ---------------------------------------------------------------------------------------------------------
+// ---- Hostile values -------------------------------------------------------------------------------------------------
 
 /** Values with two blanks or a line end between them; `<ff>` is a byte. */
 const values = (text: TemplateStringsArray): string[] =>
@@ -137,7 +137,7 @@ const hostile: fc.Arbitrary<Text> = either<Text>(
   ],
 )
 
-// ---- Valid bodies, and what goes wrong with them -------------------------------------------------------------------------------
+// ---- Valid bodies and their mutations -------------------------------------------------------------------------------
 
 type Fields = Record<string, fc.Arbitrary<Text>>
 
@@ -634,7 +634,7 @@ const hugeBody: fc.Arbitrary<Body> = either<Body>(
   [1, fc.constant({ text: [], change: { kind: 'none', at: 0, bytes: '' }, coding: 'bomb' })],
 )
 
-// ---- Targets and headers -------------------------------------------------------------------------------------------------------
+// ---- Targets and headers --------------------------------------------------------------------------------------------
 
 /** RECENT is the name of a pod that was accepted lately. */
 const PARAMETERS = values`
@@ -756,7 +756,7 @@ function authorization(scope: Scope, use: TokenUse): Record<string, string> {
   return use === 'none' ? {} : { authorization: sent[use] }
 }
 
-// ---- Requests of a route --------------------------------------------------------------------------------------------------------
+// ---- Requests of a route --------------------------------------------------------------------------------------------
 
 interface Target {
   method: string
@@ -811,7 +811,7 @@ function apiRequest({ method, path, scope }: Target): fc.Arbitrary<FuzzRequest> 
     )
 }
 
-// ---- Bytes that are hardly requests ---------------------------------------------------------------------------------------------
+// ---- Bytes that are hardly requests ---------------------------------------------------------------------------------
 
 /** Here `|` is a line end. */
 const wire = (text: string) => text.replaceAll('|', '\r\n')
@@ -921,7 +921,7 @@ const anyRequest: fc.Arbitrary<FuzzRequest> = either(
   [45, rawRequest],
 )
 
-// ---- Into bytes -----------------------------------------------------------------------------------------------------------------
+// ---- Into bytes -----------------------------------------------------------------------------------------------------
 
 let serial = 0
 
@@ -980,7 +980,7 @@ function bodyBytes({ text, change, coding }: Body, marker: string): Buffer {
   return packed
 }
 
-// ---- Sending, and judging what comes back -----------------------------------------------------------------------------------------
+// ---- Sending, and judging what comes back ---------------------------------------------------------------------------
 
 interface Reply {
   status: number
@@ -1207,7 +1207,7 @@ function count(outcome: number | 'none'): void {
   outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
 }
 
-// ---- The run --------------------------------------------------------------------------------------------------------------------
+// ---- The run --------------------------------------------------------------------------------------------------------
 
 const sampleChunk = (chunk: number) => fc.sample(anyRequest, { seed: SEED + chunk, numRuns: CHUNK })
 

@@ -1,4 +1,4 @@
-/** Random histories of posts whose answers from the database are lost at random points (interop-core D23). */
+/** Random histories of posts whose answers from the database are lost at random points (docs/contract.md#deduplication). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

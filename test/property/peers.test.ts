@@ -6,7 +6,7 @@ import { depth } from '../support/depth.ts'
 
 const app = await startApp()
 
-// ---- The alphabet: few of everything, so that addresses change hands ----------------------------------------------------------
+// ---- The alphabet: few of everything, so that addresses change hands ------------------------------------------------
 
 /** Addresses by number, in their canonical form and in others. A run has its own, so that tables need not be emptied. */
 const ADDRESSES = 4
@@ -92,7 +92,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('at' as const), ip: spelled, at: moment }) },
 )
 
-// ---- The model: interop-core 1.1, 1.2, 1.5, 2.2 and D22 on two maps -----------------------------------------------------------
+// ---- The model: attribution (docs/contract.md#attribution) on two maps ----------------------------------------------
 
 interface Pod {
   name: string
@@ -117,7 +117,7 @@ class Model {
 
   post(p: PodPost): void {
     const stored = this.pods.get(p.name)
-    // Another uid is another pod (D22).
+    // Another uid is another pod.
     const isOther = stored?.uid && p.manifest?.uid && stored.uid !== p.manifest.uid
     const old = isOther ? undefined : stored
     const hostNetwork = p.hostNetwork ?? (p.manifest ? p.manifest.hostNetwork === true : null)
@@ -180,7 +180,7 @@ class Model {
   }
 }
 
-// ---- The broker, asked the same -----------------------------------------------------------------------------------------------
+// ---- The broker, asked the same -------------------------------------------------------------------------------------
 
 let runs = 0
 let flows = 0

@@ -7,7 +7,7 @@ import { podsWithWrongAddresses } from '../support/records.ts'
 
 const app = await startApp()
 
-// ---- The alphabet: few pods, few uids, and every optional key now and then left out ---------------------------------------------
+// ---- The alphabet: few pods, few uids, and every optional key now and then left out ---------------------------------
 
 const often = <T>(...words: T[]) => fc.option(fc.constantFrom(...words), { freq: 2 })
 
@@ -75,7 +75,7 @@ const FILLER: Post = {
   ...{ capture_level: null, host_network: null, started_at: null },
 }
 
-// ---- The model: the words of interop-core 1.1 and D22 ---------------------------------------------------------------------------
+// ---- The model: docs/contract.md#pods -------------------------------------------------------------------------------
 
 type Row = Record<string, unknown>
 const OPTIONAL = [

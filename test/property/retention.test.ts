@@ -14,7 +14,7 @@ const { config } = scene.context()
 const DAY = 86_400
 const MINUTE = 60
 
-// ---- The alphabet: few of everything, so that flows meet ------------------------------------------------------------------------
+// ---- The alphabet: few of everything, so that flows meet ------------------------------------------------------------
 
 /** Moments are minutes; those from YOUNG on are within the window. */
 const MOMENTS = 5
@@ -57,7 +57,7 @@ const flow = fc.record({
 })
 type Flow = (typeof flow extends fc.Arbitrary<infer T> ? T : never) & { uuid: string }
 
-// ---- The model: the words of interop-core 7.3, one by one -----------------------------------------------------------------------
+// ---- The model: docs/contract.md#retention --------------------------------------------------------------------------
 
 const isUnknown = (one: string | null) => one === null || one === ''
 
@@ -100,7 +100,7 @@ function staysBelow(cap: number, rows: Flow[]): Flow[] {
 }
 const podOf = (row: Flow) => JSON.stringify([row.namespace, row.pod])
 
-// ---- The tables -----------------------------------------------------------------------------------------------------------------
+// ---- The tables -----------------------------------------------------------------------------------------------------
 
 async function store(pods: Pod[], rows: Flow[]): Promise<void> {
   await sql`truncate traffic, pod, pod_address, traffic_retention_cursor`

@@ -1,4 +1,4 @@
-/** The functions of coverage, asked in SQL (workload-profiling, Runtime coverage and heartbeat; interop-profiling 2.5): each check by itself, and its limits. */
+/** The SQL functions of coverage: each check by itself, and its limits (docs/contract.md#runtime-coverage). */
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
 import type postgres from 'postgres'

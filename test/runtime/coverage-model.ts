@@ -1,7 +1,6 @@
 /**
- * What is said of the coverage of a container, as the text of workload-profiling says it (Runtime coverage and heartbeat) with the numbers of
- * interop-profiling 2.4 and 2.5: the whole history of each container is kept and judged anew, nothing is folded as it comes. Times are seconds
- * before now, so that a greater one is earlier.
+ * A model of docs/contract.md#runtime-coverage: it keeps the whole history of each container and evaluates all of it
+ * each time, without folding. Times are seconds before now, so a greater one is earlier.
  */
 
 export interface Beat {

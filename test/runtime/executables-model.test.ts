@@ -1,4 +1,4 @@
-/** Whatever is posted, what is stored and answered is what a model of the rules has (interop-profiling 2.3). Each post carries a step of many histories. */
+/** Random posts against a model of docs/contract.md#executables. Each post carries a step of many histories. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

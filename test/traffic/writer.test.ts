@@ -293,7 +293,7 @@ test('beyond fifty thousand waiting flows a post is refused at once, and those w
   assert.deepEqual(await write(last), [last.uuid])
 })
 
-// ---- Remembered keys -------------------------------------------------------------------------------------------------
+// ---- Remembered keys ------------------------------------------------------------------------------------------------
 
 test('keys of stored and of known flows are remembered until their time is over', async () => {
   const clock = { now: 0 }
@@ -355,7 +355,7 @@ test('UDP and other protocols are remembered apart: each has its own rule', asyn
   assert.equal(control.statements, statements + 1)
 })
 
-// ---- Order -----------------------------------------------------------------------------------------------------------
+// ---- Order ----------------------------------------------------------------------------------------------------------
 
 test('flows that wait for the outcome of one in flight are stored together, and it suppresses none of them if it was not stored', async () => {
   const { write, control } = makeWriter()

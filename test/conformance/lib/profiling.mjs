@@ -1,4 +1,4 @@
-// What the workload-profiling cases share: names, times, payloads, sessions, a small YAML reader, a PostgreSQL of the test's own.
+// Shared by the profiling cases: names, times, payloads, sessions, a small YAML reader, a PostgreSQL for tests.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -120,7 +120,7 @@ export class Agents {
 
   #mistaken(reply: Reply, answer: string, uuid: string): void {
     const detail = `${reply.broker} answered ${answer} to the first post of new flows, request ${reply.requestId}, from ${uuid}`
-    this.#client.record.violation('what is new is not called a duplicate (D23)', detail, reply.startedAt)
+    this.#client.record.violation('a new flow is not called a duplicate', detail, reply.startedAt)
   }
 
   /** The same flows from two sides at once: one of each is stored. */

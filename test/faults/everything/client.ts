@@ -3,7 +3,7 @@ import http from 'node:http'
 import type { Broker } from './broker.ts'
 import type { Recorder } from './record.ts'
 
-/** Agents give up after this (interop-core 4.4). */
+/** The request timeout of agents. */
 const TIMEOUT_MS = 30_000
 
 export interface Reply {
