@@ -141,7 +141,10 @@ const insertBusy = (rows: number) => database.adminSql`
          'ALLOW', timestamp '2026-01-01' + n * interval '1 second', 'pod', 'shop', 'payments-7d4b9c6f5-' || n, gen_random_uuid()::text, 'Deployment', 'payments'
   from generate_series(1, ${rows}::int) n`
 
-describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, { timeout: 1_800_000 }, () => {
+describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, {
+  timeout: 1_800_000,
+  skip: onlyFull,
+}, () => {
   before(async () => {
     database = await createTestDatabase()
     await insertBusy(POD_ROWS)
@@ -157,9 +160,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
 
   after(() => database.drop())
 
-  test('64 clients that ask for the longest lists at once, some of them slow: each whole or shed', {
-    skip: onlyFull,
-  }, async (t) => {
+  test('64 clients that ask for the longest lists at once, some of them slow: each whole or shed', async (t) => {
     let resume = () => {}
     const paused = new Promise<void>((resolve) => {
       resume = resolve
@@ -203,9 +204,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  test('clients that ask for lists and go away before they come hold no more than those that stay', {
-    skip: onlyFull,
-  }, async (t) => {
+  test('clients that ask for lists and go away before they come hold no more than those that stay', async (t) => {
     for (let round = 0; round < 6; round++) {
       const asked = Array.from({ length: CLIENTS }, (_, i) => {
         const path = i % 2 === 0 ? `/pod/traffic?limit=${MAX_LIST_ROWS - i}` : '/pod/traffic/busy'
@@ -224,9 +223,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  test('so do those that ask for many lists in one breath, read nothing, and go away', {
-    skip: onlyFull,
-  }, async (t) => {
+  test('so do those that ask for many lists in one breath, read nothing, and go away', async (t) => {
     const question = 'GET /pod/traffic?limit=3000 HTTP/1.1\r\nHost: x\r\n\r\n'
     for (let round = 0; round < 3; round++) {
       const sockets = Array.from({ length: CLIENTS / 8 }, () => {
@@ -246,7 +243,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  test('64 bodies of the largest size at once, flows: stored or refused', { skip: onlyFull }, async (t) => {
+  test('64 bodies of the largest size at once, flows: stored or refused', async (t) => {
     const bodies = Array.from({ length: CLIENTS }, (_, i) => largestBody(i))
     const answers = await Promise.all(
       bodies.map((body) => request(`${broker.url}/pod/traffic/batch`, { method: 'POST', body })),
@@ -320,9 +317,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     ['Latin letters', 'x'],
     ['letters of two bytes in memory', '\u20ac'],
   ] as const) {
-    test(`64 bodies of the largest size at once, manifests in ${what}: stored or refused`, {
-      skip: letter === 'x' && onlyFull,
-    }, async (t) => {
+    test(`64 bodies of the largest size at once, manifests in ${what}: stored or refused`, async (t) => {
       const answers = await Promise.all(manifests(CLIENTS, letter).map((one) => post(`${broker.url}/pod/spec`, one)))
       for (const answer of answers) checkPost(answer)
       assert.ok(answers.some(({ status }) => status === 200))
@@ -330,7 +325,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     })
   }
 
-  test('rows as wide as a client can make them, by the uid of a peer', { skip: onlyFull }, async (t) => {
+  test('rows as wide as a client can make them, by the uid of a peer', async (t) => {
     t.after(() => database.adminSql`delete from traffic where time_stamp > '2035-01-01'`)
     const peer = { ...manifests(1, 'x')[0]!, pod_obj: { metadata: { uid: 'u'.repeat(1_000_000) } } }
     checkPost(await post(`${broker.url}/pod/spec`, peer))

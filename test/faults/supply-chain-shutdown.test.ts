@@ -1,16 +1,16 @@
-/** SIGTERM while payloads are read, wait and are stored: every body is answered or refused, and nothing of it holds the process. */
+/** SIGTERM while payloads are read, wait and are stored: each is answered or refused, and none keeps the process alive. */
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import net from 'node:net'
 import { before, describe, type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { TOKENS } from '../support/app.ts'
-import { type Broker, get, type Reply, startBroker } from '../support/broker.ts'
+import { type Broker, get, type Reply, request, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { bodyOf, imageOf, postPayload, rowsOf, storedVersions } from './supply-chain.ts'
 
-/** One is stored, eight wait. */
+/** One is stored, and eight of the largest may wait. */
 const HELD = 9
 const REFUSED = 3
 const SENDERS = 12
@@ -31,6 +31,16 @@ const newPayload = () => {
 const send = (broker: Broker, agent?: http.Agent) => {
   const { image, body } = newPayload()
   return postPayload(broker, 'vulnerabilities', image, body, agent)
+}
+
+/** Posts a payload that is nearly as large as a body may be, not compressed. */
+const sendLarge = (broker: Broker) => {
+  const { image, body } = newPayload()
+  return request(`${broker.url}/images/${imageOf(image)}/vulnerabilities`, {
+    method: 'POST',
+    body: JSON.stringify({ ...body, unknown: 'x'.repeat(1_000_000) }),
+    headers: { authorization: `Bearer ${TOKENS.BROKER_TOKEN_SUPPLYCHAIN}` },
+  })
 }
 
 /** Keeps every payload from being stored until the returned function is called. */
@@ -67,12 +77,12 @@ const isWaiting = async () => {
 const isDraining = async (broker: Broker) => (await get(`${broker.admin}/readyz`)).text === 'draining'
 
 describe('SIGTERM', { timeout: 900_000 }, () => {
-  test('payloads that are stored or wait are answered; who came too many was told before', async (t) => {
+  test('payloads that are stored or wait are answered; further ones were refused before', async (t) => {
     const broker = await start()
     const letGo = await holdHeaders(t)
     const refused: Reply[] = []
     const answers = Array.from({ length: HELD + REFUSED }, async () => {
-      const reply = await send(broker)
+      const reply = await sendLarge(broker)
       if (reply.status === 503) refused.push(reply)
       return reply
     })
@@ -88,7 +98,10 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     const stored = replies.filter(({ status }) => status === 200)
     for (const { json } of stored) assert.deepEqual(json, { status: 'stored', items: rowsOf(1) })
     assert.equal(stored.length, HELD)
-    for (const { headers } of refused) assert.equal(headers['retry-after'], '5')
+    for (const { headers, text } of refused) {
+      assert.equal(headers['retry-after'], '5')
+      assert.equal(text, '8 payloads are waiting to be stored; retry in 5 seconds')
+    }
     assert.equal(refused.length, REFUSED)
     assert.deepEqual(await broker.exited, { code: 0, signal: null })
     assert.equal(broker.stderr, '')
@@ -153,7 +166,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     assert.equal(broker.stderr, '')
   })
 
-  test('during ingest: each that was sent is answered, refused or told by its connection, and what was acknowledged is stored', async (t) => {
+  test('during ingest: each payload is answered, refused or sees its connection end, and acknowledged ones are stored', async (t) => {
     const broker = await start()
     const stored: number[] = []
     let others = 0

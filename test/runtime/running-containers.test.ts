@@ -1,4 +1,4 @@
-/** Which containers of a pod run, as POST /pod/spec tells (interop-profiling P13, P28; interop-core 9.4). */
+/** Which containers of a pod run, by POST /pod/spec (docs/contract.md#runtime-coverage). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startApp } from '../support/app.ts'
