@@ -11,7 +11,7 @@ import { spawnEdge } from '../edge/support.ts'
 import { TOKENS } from '../support/app.ts'
 import { type Broker, flow, type Reply, request, startBroker } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { onlyFull } from '../support/depth.ts'
+import { depth, onlyFull } from '../support/depth.ts'
 import { undisturbed } from '../support/undisturbed.ts'
 import { until } from '../support/until.ts'
 
@@ -20,7 +20,9 @@ const AGENTS = 4
 const READERS = 4
 const BATCH_FLOWS = 5
 /** Requests of each kind of client after each step. */
-const ENOUGH = 60
+const ENOUGH = depth(20, 60)
+/** Between the requests of a client. */
+const PAUSE_MS = depth(50, 0)
 /** Below the grace period of a pod. */
 const GRACE_MS = 30_000
 /** Readers that come so seldom that their connection is idle when its broker ends it. */
@@ -40,7 +42,7 @@ class Client {
   readonly done: Promise<void>
   #isStopped = false
 
-  constructor(t: TestContext, name: string, once: (client: Client) => Promise<string | null>, pauseMs = 0) {
+  constructor(t: TestContext, name: string, once: (client: Client) => Promise<string | null>, pauseMs: number) {
     this.name = name
     this.done = this.#run(once, pauseMs)
     t.after(() => this.stop())
@@ -67,29 +69,34 @@ const connectionOf = (keeps: boolean) => (keeps ? { agent: new http.Agent({ keep
 
 function agentOf(t: TestContext, url: string, isBatch: boolean, keeps: boolean): Client {
   const connection = connectionOf(keeps)
-  return new Client(t, `agent${isBatch ? ' of batches' : ''}${keeps ? '' : ' anew'}`, async (client) => {
-    const flows = Array.from({ length: isBatch ? BATCH_FLOWS : 1 }, () => flow(nextFlow++))
-    const body = JSON.stringify(isBatch ? flows : flows[0])
-    const reply = await request(`${url}/pod/traffic${isBatch ? '/batch' : ''}`, {
-      method: 'POST',
-      body,
-      headers: INGEST,
-      ...connection,
-    })
-    const isStored =
-      reply.status === 200 && (isBatch ? reply.json === flows.length : reply.json?.uuid === flows[0]!.uuid)
-    if (reply.status === 200) client.stored.push(...flows.map(({ uuid }) => uuid))
-    return isStored ? null : `${reply.status} ${reply.text.slice(0, 200)}`
-  })
+  return new Client(
+    t,
+    `agent${isBatch ? ' of batches' : ''}${keeps ? '' : ' anew'}`,
+    async (client) => {
+      const flows = Array.from({ length: isBatch ? BATCH_FLOWS : 1 }, () => flow(nextFlow++))
+      const body = JSON.stringify(isBatch ? flows : flows[0])
+      const reply = await request(`${url}/pod/traffic${isBatch ? '/batch' : ''}`, {
+        method: 'POST',
+        body,
+        headers: INGEST,
+        ...connection,
+      })
+      const isStored =
+        reply.status === 200 && (isBatch ? reply.json === flows.length : reply.json?.uuid === flows[0]!.uuid)
+      if (reply.status === 200) client.stored.push(...flows.map(({ uuid }) => uuid))
+      return isStored ? null : `${reply.status} ${reply.text.slice(0, 200)}`
+    },
+    PAUSE_MS,
+  )
 }
 
 function readerOf(t: TestContext, url: string, keeps: boolean, pauseMs: number): Client {
   const connection = connectionOf(keeps)
   return new Client(
     t,
-    `reader${keeps ? '' : ' anew'}${pauseMs > 0 ? ' seldom' : ''}`,
+    `reader${keeps ? '' : ' anew'}${pauseMs === SELDOM_MS ? ' seldom' : ''}`,
     async ({ count }) => {
-      if (count % 4 === 0) return failed(await request(`${url}/api/pod/traffic?limit=2000`, connection), 200)
+      if (count % 4 === 0) return failed(await request(`${url}/api/pod/traffic?limit=${depth(200, 2000)}`, connection), 200)
       if (count % 4 === 1) return failed(await request(`${url}/api/pod/info`, { method: 'HEAD', ...connection }), 200)
       if (count % 4 === 2) return failed(await request(`${url}/api/pod/name/nobody`, connection), 404)
       // There is no such workload; what counts is that the broker said so.
@@ -118,11 +125,13 @@ async function replaceBrokers(t: TestContext): Promise<void> {
 
   const clients = [
     ...Array.from({ length: AGENTS }, (_, i) => agentOf(t, balancer.url, i < AGENTS / 2, i % 2 === 0)),
-    ...Array.from({ length: READERS }, (_, i) => readerOf(t, edge.url, i % 2 === 0, i < READERS / 2 ? 0 : SELDOM_MS)),
+    ...Array.from({ length: READERS }, (_, i) =>
+      readerOf(t, edge.url, i % 2 === 0, i < READERS / 2 ? PAUSE_MS : SELDOM_MS),
+    ),
   ]
   const busy = async () => {
     const before = clients.map(({ count }) => count)
-    const enough = (client: Client) => (client.name.includes('seldom') ? 3 : ENOUGH)
+    const enough = (client: Client) => (client.name.includes('seldom') ? depth(1, 3) : ENOUGH)
     await until('all have been busy', () => clients.every((client, i) => client.count >= before[i]! + enough(client)))
   }
   await busy()
@@ -177,7 +186,7 @@ async function replaceEdge(t: TestContext): Promise<void> {
   const first = await start()
   const one = balancer.add(first)
   await until('the Service has it', () => one.isListed)
-  const clients = [readerOf(t, balancer.url, true, 0), readerOf(t, balancer.url, false, 0)]
+  const clients = [readerOf(t, balancer.url, true, PAUSE_MS), readerOf(t, balancer.url, false, PAUSE_MS)]
   const busy = async () => {
     const before = clients.map(({ count }) => count)
     await until('all have been busy', () => clients.every(({ count }, i) => count >= before[i]! + ENOUGH))
