@@ -96,7 +96,8 @@ function readerOf(t: TestContext, url: string, keeps: boolean, pauseMs: number):
     t,
     `reader${keeps ? '' : ' anew'}${pauseMs === SELDOM_MS ? ' seldom' : ''}`,
     async ({ count }) => {
-      if (count % 4 === 0) return failed(await request(`${url}/api/pod/traffic?limit=${depth(200, 2000)}`, connection), 200)
+      if (count % 4 === 0)
+        return failed(await request(`${url}/api/pod/traffic?limit=${depth(200, 2000)}`, connection), 200)
       if (count % 4 === 1) return failed(await request(`${url}/api/pod/info`, { method: 'HEAD', ...connection }), 200)
       if (count % 4 === 2) return failed(await request(`${url}/api/pod/name/nobody`, connection), 404)
       // There is no such workload; what counts is that the broker said so.

@@ -1,11 +1,12 @@
 /**
- * What a pass costs is what has changed: the rows it reads are counted with little beside them and with fifty times as much, of
- * which the planner knows, and of which it does not.
+ * The cost of a pass depends on the changed rows only: the rows that it reads are counted with small tables and with
+ * much larger ones, with and without current statistics.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { type Database, openDatabase, type Sql } from '../../lib/db/index.ts'
+import { depth } from '../support/depth.ts'
 import { container, digestOf, replica } from '../support/images.ts'
 import { noLog } from '../support/log.ts'
 import { finding, header } from '../support/supply-chain.ts'
@@ -14,8 +15,8 @@ import { startScene } from './scene.ts'
 const IMAGES = 60
 const FINDINGS = 20
 const LITTLE = 2_000
-const MUCH = 100_000
-/** What a pass reads more of the large tables is less than a hundredth of what they have more. */
+const MUCH = depth(50_000, 100_000)
+/** A pass may read this many more rows of the larger tables: a hundredth of their additional rows. */
 const MORE = (MUCH - LITTLE) / 100
 
 const scene = await startScene(supplyChainRefresh)
@@ -145,7 +146,7 @@ async function analyzeWithMuchNews(): Promise<void> {
 }
 
 describe('the rows that a pass reads', { timeout: 900_000 }, () => {
-  test('are told with little in the tables', async (t) => {
+  test('are counted with small tables', async (t) => {
     await passes((what, rows) => {
       t.diagnostic(`${what}: ${JSON.stringify(rows)}`)
       little.set(what, rows)
@@ -155,11 +156,11 @@ describe('the rows that a pass reads', { timeout: 900_000 }, () => {
   })
 
   for (const [belief, learn] of [
-    ['it believes to hold little', async () => {}],
-    ['it believes to hold little, of which much has changed', analyzeWithMuchNews],
-    ['it knows to hold much', () => sql.unsafe('analyze')],
+    ['the planner believes to be small', async () => {}],
+    ['the planner believes to be small, of which much has changed', analyzeWithMuchNews],
+    ['the planner knows to be large', () => sql.unsafe('analyze')],
   ] as const) {
-    test(`are no more with fifty times as much in tables that ${belief}`, async (t) => {
+    test(`are no more with large tables that ${belief}`, async (t) => {
       await fill(MUCH)
       await learn()
       await passes((what, rows) => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 
 const looked = await startApp()
 const judged = await startApp()
@@ -159,6 +160,6 @@ test('property: any posts, repeated or new, leave the same rows as full evaluati
         assert.deepEqual(await stateOf(looked), await stateOf(judged))
       }
     }),
-    { numRuns: 60, examples: EXAMPLES },
+    { numRuns: depth(20, 60), examples: EXAMPLES },
   )
 })

@@ -11,7 +11,7 @@ import { type FindingCursor, type FindingFilter, readFindings } from '../../lib/
 import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
 import { SOURCES } from '../../lib/wire-names/index.ts'
 import { startApp } from '../support/app.ts'
-import { depth } from '../support/depth.ts'
+import { depth, onlyFull } from '../support/depth.ts'
 import { newDigest } from '../support/images.ts'
 import { storeFindings } from '../support/supply-chain.ts'
 import { storedId } from './alias-model.ts'
@@ -340,7 +340,7 @@ async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: F
   return read
 }
 
-/** Three payloads of 20 000 findings; `severity` is an expression of `n` and of the number `k` of the source. */
+/** Three payloads of many findings; `severity` is an expression of `n` and of the number `k` of the source. */
 async function longPayloads(severity: string): Promise<string> {
   const digest = newDigest()
   for (const [k, source] of SOURCES.entries()) {
@@ -375,14 +375,16 @@ test('a page with a selective filter reads the rows of the payloads and nothing 
 
 const places: (FindingCursor | null)[] = [
   null,
-  ...[0, 1, 2, 3, 4].flatMap((s) => ['CVE-1', 'CVE-6'].map((id) => [s, id, '', ''] as const)),
+  ...depth([1, 4], [0, 1, 2, 3, 4]).flatMap((s) => ['CVE-1', 'CVE-6'].map((id) => [s, id, '', ''] as const)),
 ]
 
 for (const [what, severity] of [
   ['agree', 'n * 7 % 5'],
   ['differ', 'n * 7 % 5 + (n * 31 + k * 17) % 3 % 2'],
 ] as const) {
-  test(`a page of three payloads of 20 000 findings that ${what} reads a small multiple of its rows, at any depth`, async () => {
+  test(`a page of three long payloads of findings that ${what} reads a small multiple of its rows, at any depth`, {
+    skip: what === 'agree' && onlyFull,
+  }, async () => {
     const digest = await longPayloads(severity)
     // With the statistics of the planner before and after analyze.
     for (const analyze of [false, true]) {

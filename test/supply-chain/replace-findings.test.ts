@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 import { digestOf } from '../support/images.ts'
 import { finding, header } from '../support/supply-chain.ts'
 
@@ -49,14 +50,15 @@ describe('a payload with the most findings', { timeout: 900_000 }, () => {
   }
 
   test('is stored by other ids, and renamed', async () => {
-    const rows = Array.from({ length: FINDINGS }, (_, n) =>
+    const count = depth(5_000, FINDINGS)
+    const rows = Array.from({ length: count }, (_, n) =>
       finding(`GHSA-${n >> 1}`, { package_name: `p${n % 2}`, title: String(n) }),
     )
     const both = [
-      ...rows.slice(0, FINDINGS / 2),
-      ...rows.slice(0, FINDINGS / 2).map((row) => ({ ...row, vuln_id: `CVE-of-${row.vuln_id}` })),
+      ...rows.slice(0, count / 2),
+      ...rows.slice(0, count / 2).map((row) => ({ ...row, vuln_id: `CVE-of-${row.vuln_id}` })),
     ]
-    await sql`insert into cve_alias (vuln_id, alias) select 'CVE-of-GHSA-' || n, 'GHSA-' || n from generate_series(0, ${FINDINGS / 2}::int - 1) n`
+    await sql`insert into cve_alias (vuln_id, alias) select 'CVE-of-GHSA-' || n, 'GHSA-' || n from generate_series(0, ${count / 2}::int - 1) n`
     await sql`analyze cve_alias`
     const ids = async (digest: string) => {
       const [row] = await sql`
@@ -64,11 +66,11 @@ describe('a payload with the most findings', { timeout: 900_000 }, () => {
       return { ...row! }
     }
     for (const [name, sent, all] of [
-      ['renamed', rows, FINDINGS],
-      ['united', both, FINDINGS / 2],
+      ['renamed', rows, count],
+      ['united', both, count / 2],
     ] as const) {
       const digest = digestOf(name)
-      const head = header(digest, 'db-matcher', { item_count: FINDINGS })
+      const head = header(digest, 'db-matcher', { item_count: count })
       await db.ingest.json(
         (sql) => sql`select store_findings(${JSON.stringify(head)}::text::json, ${JSON.stringify(sent)})`,
       )
@@ -83,8 +85,8 @@ describe('a payload with the most findings', { timeout: 900_000 }, () => {
     assert.deepEqual(
       [await ids(digestOf('renamed')), await ids(digestOf('united'))],
       [
-        { all: FINDINGS, renamed: 0 },
-        { all: FINDINGS, renamed: FINDINGS / 2 },
+        { all: count, renamed: 0 },
+        { all: count, renamed: count / 2 },
       ],
     )
   })
