@@ -70,7 +70,7 @@ export async function parseContainers<C extends Container>(
 ): Promise<Dropped> {
   const places = new Map<string, number>()
   let left = 0
-  const dropped = await schema.parseAll(emptied(containers), (container) => {
+  const dropped = await schema.parseAll(takeContainers(containers), (container) => {
     const place = places.get(container.container_uid) ?? places.size
     places.set(container.container_uid, place)
     const { blame } = container
@@ -83,7 +83,7 @@ export async function parseContainers<C extends Container>(
 }
 
 /** Yields each container and removes it from the list to free its memory, because a post may have 16 MiB. */
-function* emptied(containers: unknown[]): Generator<unknown> {
+function* takeContainers(containers: unknown[]): Generator<unknown> {
   for (let i = 0; i < containers.length; i++) {
     const container = containers[i]
     containers[i] = null

@@ -77,10 +77,10 @@ function row(name: string, figure: string, hold: string, measured: Measured, loo
   print(`| ${cells.join(' | ')} |`)
 }
 
-function request(path: string, { method = 'GET', gzip = false, isHad = false } = {}): Buffer {
+function request(path: string, { method = 'GET', gzip = false, isConditional = false } = {}): Buffer {
   const headers = [`${method} ${path} HTTP/1.1`, 'host: broker', `authorization: Bearer ${TOKENS.BROKER_TOKEN_READ}`]
   if (gzip) headers.push('accept-encoding: gzip')
-  if (isHad) headers.push('if-none-match: *')
+  if (isConditional) headers.push('if-none-match: *')
   return Buffer.from(`${headers.join('\r\n')}\r\n\r\n`)
 }
 
@@ -158,7 +158,7 @@ const sections = {
       })
       await measure(broker, `profiles: from memory, by who has it, ${CLIENTS} clients`, HOLD_CACHED, {
         connections: CLIENTS,
-        request: () => request(LIST, { isHad: true }),
+        request: () => request(LIST, { isConditional: true }),
       })
       for (const gzip of [true, false])
         await measure(broker, `profiles: from memory, ${gzip ? 'gzip' : 'plain'}, ${LIST_CLIENTS} clients`, '', {

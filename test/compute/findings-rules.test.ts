@@ -269,7 +269,7 @@ describe('CPU, step 4: the culprit', () => {
       blaming(waitFor(other, 300), { ...waitFor(other, 300), containerUid: 'x/app' }, unit(320)),
       MEDIUM,
     ],
-    ['own waits do not weigh', blaming(waitFor(me, 9e9), unit(1)), NOISY],
+    ['own waits do not count', blaming(waitFor(me, 9e9), unit(1)), NOISY],
   ])
 
   const culpritOf = (rows: readonly Partial<StoredMinute>[], options?: Case) => only(found(rows, options)).culprit
@@ -434,7 +434,7 @@ describe('memory, steps 0 to 2: pressure', () => {
     ],
     ['of two the heavier', ['third', 0.55], WITHIN, [neighbor(other, ...over(450)), neighbor(third, ...over(550))]],
     [
-      'of two that weigh the same the first by uid',
+      'of two with equal waits the first by uid',
       ['other', 0.5],
       WITHIN,
       [neighbor(third, ...over(500)), neighbor(other, ...over(500))],

@@ -3,14 +3,18 @@ import { once } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 import { before, describe, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Broker, flow, get, post, type Reply, request, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { undisturbed } from '../support/undisturbed.ts'
 import { until } from '../support/until.ts'
 
 const CLIENTS = 8
 const POSTS_BEFORE = 100
 const POSTS_AFTER = 100
+/** Between the posts of a client. */
+const PAUSE_MS = depth(10, 0)
 const STREAMED_ROWS = 60_000
 /** What a stopped broker gives requests in flight before it cuts them, and its own limit, above which it exits with 1. */
 const FINISH_REQUESTS_MS = 12_000
@@ -251,6 +255,7 @@ class Client {
         if (reply === null || reply.headers.connection === 'close') server = second!
       }
       this.answered.push({ uuid: one.uuid, reply, resent })
+      await delay(PAUSE_MS)
     }
     this.#agent.destroy()
   }
