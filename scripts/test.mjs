@@ -13,7 +13,7 @@ const CONCURRENCY = 4
 const NOT_BY_DEFAULT = join('test', 'bench')
 /** A file system in memory, on Linux. */
 const MEMORY_FOLDER = '/dev/shm'
-/** A whole run uses up to 1 GiB, with the checks of the build up to 1.5. */
+/** A whole run uses up to 1 GiB. */
 const MIN_FREE_MEMORY_BYTES = 2 * 1024 ** 3
 
 /** Node 20 takes no patterns, so this script searches the folders. */
