@@ -13,7 +13,9 @@ as $$
         select d.image_digest, d.join_rank
         from image_report s
         join image_report v
-          on v.digest in (s.digest, s.index_digest) and v.kind = 'vulnerabilities' and s.source = any (v.sbom_sources)
+          -- Not `in`: releases before 18 walk all reports for it when bitmap scans are off.
+          on v.digest = any (array[s.digest, s.index_digest]) and v.kind = 'vulnerabilities'
+         and s.source = any (v.sbom_sources)
         cross join lateral named_digests(v.digest, v.source) d
         where s.digest = of_digest and s.source = of_source and s.kind = 'sbom') n
   join image m on m.digest = n.image_digest
