@@ -114,7 +114,7 @@ const sevenOf = (flow: Flow) => JSON.stringify([flow.ip_protocol, ...SIX.map((me
 const hasNull = (flow: Flow) => SIX.some((member) => flow[member] === null)
 
 /**
- * Stores the flows of one body in turn. A flow with a null is compared with the earlier flows of the body, any flow with
+ * Stores the flows of one body in turn. A flow with a null is compared with earlier flows of the body, every flow with
  * the stored rows. If a flow without a null was not stored because its uuid was taken, its repeat may still be stored.
  */
 function storeInTurn(rows: Flow[], body: Flow[]): number {

@@ -621,7 +621,7 @@ const body = (path: string): fc.Arbitrary<Body> =>
     ),
   })
 
-/** Bodies at and above the limit, and small ones that unpack to far more. Rare, as each costs as much as 1000 others. */
+/** Bodies at and above the limit, and small ones that unpack to far more. Rare: each costs as much as 1000 others. */
 const hugeBody: fc.Arbitrary<Body> = either<Body>(
   [
     3,

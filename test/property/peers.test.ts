@@ -290,7 +290,9 @@ test('in any history flows are stamped with the holder of the address at their t
   )
 })
 
-test('after any history the stamps and look-ups of every address at every time are as in the model', { timeout: 900_000 }, async () => {
+test('after any history the stamps and look-ups of every address at every time are as in the model', {
+  timeout: 900_000,
+}, async () => {
   const changes = op.filter(({ kind }) => kind === 'pod' || kind === 'mark' || kind === 'service')
   await fc.assert(
     fc.asyncProperty(fc.array(changes, { minLength: 3, maxLength: 15 }), async (ops) => {

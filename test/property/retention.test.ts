@@ -202,7 +202,9 @@ test('passes that end early never delete what the rules keep, and together delet
   )
 })
 
-test('dead pods older than the retention are deleted with their addresses, all others are kept', { timeout: 900_000 }, async () => {
+test('dead pods older than the retention are deleted with their addresses, all others are kept', {
+  timeout: 900_000,
+}, async () => {
   const record = fc.record({
     isDead: fc.boolean(),
     ageDays: fc.constantFrom(0, 6.9, 7.1, 29.9, 30.1, 100),
