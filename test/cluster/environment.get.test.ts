@@ -37,7 +37,7 @@ test('GET /cluster/environment 200: all values are unknown before any node has r
   assert.deepEqual(json, { ...UNKNOWN, policy_enforcement: 'unknown', nodes: 0 })
 })
 
-test('GET /cluster/environment 200: the most frequent value of each', async () => {
+test('GET /cluster/environment 200: each field has its most frequent value', async () => {
   const one = {
     cni: 'cilium',
     provider: 'aws',
@@ -50,13 +50,13 @@ test('GET /cluster/environment 200: the most frequent value of each', async () =
   assert.deepEqual(await environment(), { ...one, nodes: 3 })
 })
 
-test('GET /cluster/environment 200: of equally frequent values the alphabetically last', async () => {
+test('GET /cluster/environment 200: when values are equally frequent, the alphabetically last one is chosen', async () => {
   await say({ cni: 'cilium', distro: 'k3s' }, { cni: 'weave', distro: 'rke2' }, { cni: 'calico', distro: 'eks' })
   const { cni, distro } = await environment()
   assert.deepEqual([cni, distro], ['weave', 'rke2'])
 })
 
-test('GET /cluster/environment 200: unknown counts like any other value, and so do values that the broker does not know', async () => {
+test('GET /cluster/environment 200: `unknown` counts like any other value', async () => {
   await say({ cni: 'cilium' }, { cni: 'homegrown' }, { cni: 'unknown' })
   assert.equal((await environment()).cni, 'unknown')
   await say({ cni: 'cilium' }, { cni: 'cilium' })

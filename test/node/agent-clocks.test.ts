@@ -19,12 +19,12 @@ function scene() {
     pass: (ms: number) => {
       now += ms
     },
-    /** A post of an agent whose clock is so many seconds ahead. */
+    /** Notes a post of an agent whose clock is `secs` seconds ahead. */
     post: (secs: number, node = 'a') => clocks.note(node, naive(secs)),
   }
 }
 
-test('the largest distance is shown, whichever the sign, and none before the first post', () => {
+test('the largest clock skew is shown, whatever its sign; it is 0 before the first post', () => {
   const { clocks, post } = scene()
   assert.equal(clocks.largestSecs(), 0)
   post(2)
@@ -35,7 +35,7 @@ test('the largest distance is shown, whichever the sign, and none before the fir
   assert.equal(clocks.largestSecs(), 9.123)
 })
 
-test('it is shown for ten minutes, and then the largest of what is left', () => {
+test('a clock skew is shown for ten minutes, then the largest of the later ones', () => {
   const { clocks, post, pass } = scene()
   post(100)
   pass(MINUTE)
@@ -51,7 +51,7 @@ test('it is shown for ten minutes, and then the largest of what is left', () => 
   assert.equal(clocks.largestSecs(), 0)
 })
 
-test('a node is warned of beyond 300 s, once an hour', () => {
+test('a node whose clock is off by more than 300 s is logged as a warning, once an hour', () => {
   const { warned, post, pass } = scene()
   for (const secs of [300, -300, 0]) post(secs)
   assert.deepEqual(warned, [])
@@ -70,7 +70,7 @@ test('a node is warned of beyond 300 s, once an hour', () => {
   assert.deepEqual(warned, [{ node: 'a', skewSecs: 900 }])
 })
 
-test('of more than 5000 names in an hour those above are not warned of, and a name that is warned of again makes no room', () => {
+test('at most 5000 nodes are logged as a warning in an hour, and again in the next hour', () => {
   const { warned, post, pass } = scene()
   for (let n = 0; n < 6_000; n++) post(900, `node-${n}`)
   assert.equal(warned.length, 5_000)
@@ -83,7 +83,7 @@ test('of more than 5000 names in an hour those above are not warned of, and a na
   assert.equal(warned.length, 10_000)
 })
 
-test('POST /pod/spec and /metrics: a post with a time of its own is warned of and shown; a refused one is not', async () => {
+test('POST /pod/spec and /metrics: the clock skew of an accepted post is logged and shown, that of a refused one is not', async () => {
   const app = await startApp()
   const value = async () =>
     Number(/^broker_agent_clock_skew_seconds (\S+)$/m.exec((await app.get('/metrics')).text)![1])

@@ -33,13 +33,13 @@ const stored = async (node: string) => {
 }
 const count = async () => (await app.sql`select from node_facts`).length
 
-test('POST /node/facts 200: null, and the facts are stored', async () => {
+test('POST /node/facts 200: the answer is null, and the facts are stored', async () => {
   const answer = await app.post('/node/facts', facts())
   assert.deepEqual([answer.status, answer.text], [200, 'null'])
   assert.deepEqual(await stored('node-a'), { ...facts(), time_stamp: '2024-05-01 10:00:00' })
 })
 
-test('POST /node/facts 200: what is said anew replaces what was said, also by leaving it out', async () => {
+test('POST /node/facts 200: a later post replaces the row; an optional field that it leaves out becomes null', async () => {
   await app.post('/node/facts', facts({ node_name: 'again' }))
   await app.post(
     '/node/facts',
@@ -53,7 +53,7 @@ test('POST /node/facts 200: what is said anew replaces what was said, also by le
   assert.deepEqual(await stored('again'), expected)
 })
 
-test('POST /node/facts 200: without a time it is now, by the clock of the database', async () => {
+test('POST /node/facts 200: without a time the facts get the time of the database', async () => {
   for (const time_stamp of [undefined, null]) {
     await app.post('/node/facts', facts({ node_name: 'now', time_stamp }))
     const [row] = await app.sql`
@@ -62,14 +62,14 @@ test('POST /node/facts 200: without a time it is now, by the clock of the databa
   }
 })
 
-test('POST /node/facts 200: words unknown here are kept, and so are unknown keys not', async () => {
+test('POST /node/facts 200: unknown values are stored, and unknown keys are accepted', async () => {
   const answer = await app.post('/node/facts', facts({ node_name: 'odd', cni: 'homegrown', kernel: '6.1' }))
   assert.equal(answer.status, 200)
   assert.equal((await stored('odd'))!.cni, 'homegrown')
 })
 
 for (const [sent, shown] of Object.entries(GOOD_TIMES))
-  test(`POST /node/facts 200: the time ${sent}`, async () => {
+  test(`POST /node/facts 200: the time ${sent} is accepted`, async () => {
     await app.post('/node/facts', facts({ node_name: 'time', time_stamp: sent }))
     const [row] = await app.sql`select to_json(time_stamp) as time from node_facts where node_name = 'time'`
     assert.equal(parseNaive(row!.time), shown)
@@ -80,13 +80,13 @@ for (const { what, body, headers } of acceptedSpellings(facts({ node_name: 'spel
     assert.equal((await app.post('/node/facts', body, { headers: headers as Record<string, string> })).status, 200)
   })
 
-test('POST /node/facts 200: 253 bytes fit', async () => {
+test('POST /node/facts 200: values of 253 bytes are accepted', async () => {
   const name = `${'é'.repeat(126)}x`
   assert.equal((await app.post('/node/facts', facts({ node_name: name, distro: 'd'.repeat(253) }))).status, 200)
   assert.equal((await stored(name))!.distro, 'd'.repeat(253))
 })
 
-test('POST /node/facts 200: 64 posts of one node at once leave one row', async () => {
+test('POST /node/facts 200: 64 concurrent posts for two nodes all succeed', async () => {
   const posts = Array.from({ length: 64 }, (_, i) =>
     app.post('/node/facts', facts({ node_name: i % 2 ? 'race-a' : 'race-b', cni: `c${i}` })),
   )
@@ -94,7 +94,7 @@ test('POST /node/facts 200: 64 posts of one node at once leave one row', async (
   assert.ok((await stored('race-a')) && (await stored('race-b')))
 })
 
-test('POST /node/facts 400: every bad body, and nothing is written', async () => {
+test('POST /node/facts 400: a malformed body or content type is refused, and nothing is written', async () => {
   const before = await count()
   for (const { what, status, says, body, headers } of refusedBodies(facts({ node_name: 'refused' }), 'cni')) {
     const answer = await app.post('/node/facts', body, headers ? { headers } : {})
@@ -140,7 +140,7 @@ test('POST /node/facts 403: with a token that only reads', async () => {
     assertForbidden(await guarded.post('/node/facts', facts(), { token }), 'ingest')
 })
 
-test('POST /node/facts 200: with a token of agents', async () => {
+test('POST /node/facts 200: with the token of agents or the shared token', async () => {
   for (const token of [TOKENS.BROKER_TOKEN_INGEST, TOKENS.BROKER_AUTH_TOKEN])
     assert.equal((await guarded.post('/node/facts', facts(), { token })).status, 200)
 })

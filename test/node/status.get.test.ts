@@ -28,7 +28,7 @@ const nodes = async () => {
   return answer.json.nodes as Record<string, unknown>[]
 }
 
-test('GET /node/status 200: the window and no rows while no node was heard of', async () => {
+test('GET /node/status 200: without nodes the answer has the window and an empty list', async () => {
   const { status, json } = await app.get('/node/status')
   assert.equal(status, 200)
   assert.deepEqual(Object.keys(json), ['staleAfterSecs', 'nodes'])
@@ -36,7 +36,7 @@ test('GET /node/status 200: the window and no rows while no node was heard of', 
   assert.equal((await guarded.get('/node/status', { token })).json.staleAfterSecs, 900)
 })
 
-test('GET /node/status 200: the newest post, dead rows included, the live pods, and the heartbeat', async () => {
+test('GET /node/status 200: a node has the time of its newest post, dead pods included, its number of live pods and its last heartbeat', async () => {
   await app.sql`
     insert into pod (pod_name, pod_ip, pod_ips, time_stamp, node_name, is_dead)
     select 'p' || n, '10.0.0.1', '{}', timestamp '2024-05-01 10:00:00' + n * interval '1 s', 'node-a', n > 2 from generate_series(1, 5) n`
@@ -52,14 +52,14 @@ test('GET /node/status 200: the newest post, dead rows included, the live pods, 
   })
 })
 
-test('GET /node/status 200: a node that only beats has never posted and is stale', async () => {
+test('GET /node/status 200: a node that sent only heartbeats has no time of a post and is stale', async () => {
   await heartbeat('node-b', '2024-05-01T11:00:00')
   assert.deepEqual(await nodes(), [
     { node: 'node-b', lastPodPostAt: null, alivePods: 0, lastHeartbeatAt: '2024-05-01T11:00:00Z', stale: true },
   ])
 })
 
-test('GET /node/status 200: stale is older than the window', async () => {
+test('GET /node/status 200: a node is stale when its newest post is older than the window', async () => {
   await pod('fresh', 100)
   await pod('fresh', 1_000)
   await pod('stale', 130)
@@ -72,7 +72,7 @@ test('GET /node/status 200: stale is older than the window', async () => {
   )
 })
 
-test('GET /node/status 200: ordered by node, byte by byte, each once', async () => {
+test('GET /node/status 200: each node is listed once, in byte order', async () => {
   for (const node of ['b', 'a-', 'a', 'é', 'Z', 'zz', '10', '9']) await pod(node, 1)
   for (const node of ['a', 'c']) await heartbeat(node, '2024-05-01T11:00:00')
   const names = (await nodes()).map(({ node }) => node as string)
@@ -81,7 +81,7 @@ test('GET /node/status 200: ordered by node, byte by byte, each once', async () 
 
 test('GET /node/status 401: without a token', async () => assertUnauthorized(await guarded.get('/node/status')))
 
-test('GET /node/status 503: 250 KiB are charged', async () => {
+test('GET /node/status 503: shed when less than 250 KiB of the read budget are free', async () => {
   const release = await guarded.deps.budget.acquire(1024 - 249)
   assertShed(await guarded.get('/node/status', { token }), 250, 1024)
   release()

@@ -44,7 +44,7 @@ const one = async (): Promise<Row> => {
   assert.equal(containers.length, 1)
   return containers[0]!
 }
-/** The rows of containers that are sent in one post. */
+/** Sends the containers in one post and returns their rows. */
 const allShown = async (containers: readonly Fields[], envelope: Fields = {}): Promise<Row[]> => {
   const namespace = unique('ns')
   const pods = containers.map((_, i) => `pod-${String(i).padStart(4, '0')}`)
@@ -66,7 +66,7 @@ const allShown = async (containers: readonly Fields[], envelope: Fields = {}): P
 const shown = async (fields: Fields, envelope: Fields = {}): Promise<Row> => (await allShown([fields], envelope))[0]!
 const isNow = (time: string) => assert.ok(Math.abs(Date.parse(time) - Date.now()) < 60_000, time)
 
-test('POST /pod/compute/batch 200: a row has all that was sent', async () => {
+test('POST /pod/compute/batch 200: a stored row has every field that was sent', async () => {
   const ts = inSecs(-5)
   const c = sample({
     runq: RUNQ,
@@ -128,7 +128,7 @@ test('POST /pod/compute/batch 200: a row has all that was sent', async () => {
   })
 })
 
-test('POST /pod/compute/batch 200: usage is the delta over the interval', async () => {
+test('POST /pod/compute/batch 200: CPU usage is the delta divided by the interval', async () => {
   for (const [usage_usec, interval_ms, millis] of [
     [5_000_000, 5_000, 1_000],
     [0, 5_000, 0],
@@ -169,14 +169,14 @@ test('POST /pod/compute/batch 200: a sample replaces every column of the one bef
   )
 })
 
-test('POST /pod/compute/batch 200: of a container that is twice in a post the last sample counts, in its place the others', async () => {
+test('POST /pod/compute/batch 200: when a container is in a post more than once, its last valid sample is stored', async () => {
   const c = sample()
   const as = (current: number) => ({ ...c, memory: { current } })
   assert.equal(await take(app, [as(1), sample({ namespace: 'else' }), as(2), { ...as(9), cpu: 0 }, as(3)]), 2)
   assert.equal((await one()).mem_current, 3)
 })
 
-test('POST /pod/compute/batch 200: the same again changes nothing but the time of the update', async () => {
+test('POST /pod/compute/batch 200: a repeated post changes nothing but the time of the update', async () => {
   const body = tick([sample({ blame: [culprit(3)] }), sample()])
   const read = async () => {
     const { containers, nodes } = await latest(app)
@@ -188,10 +188,10 @@ test('POST /pod/compute/batch 200: the same again changes nothing but the time o
   assert.deepEqual(await read(), first)
 })
 
-test('POST /pod/compute/batch 200: rows that are written over touch no index, and stay where they are', async () => {
+test('POST /pod/compute/batch 200: updated rows stay on their page and touch no index', async () => {
   const containers = Array.from({ length: 60 }, () => sample({ blame: [culprit(7), culprit(5), culprit(3)] }))
   const flushed = async () => {
-    // On the connection that has just written: it keeps its counts to itself for a while.
+    // Flushed on the connection that has just written: PostgreSQL reports its counts only after a while.
     await app.db.ingest((sql) => sql`select pg_stat_force_next_flush()`)
     const [counts] = await sql`
       select sum(n_tup_upd)::int as updates, sum(n_tup_hot_upd)::int as hot from pg_stat_user_tables where relname in ('compute_latest', 'compute_node')`
@@ -199,7 +199,7 @@ test('POST /pod/compute/batch 200: rows that are written over touch no index, an
   }
   await take(app, containers)
   let round = 0
-  // While some session may still look at old versions there is no room for new ones beside them: not all rounds count.
+  // An open transaction elsewhere keeps old row versions, which leave no room on the page: some rounds may fail.
   await until('all of a round stays in place', async () => {
     const before = await flushed()
     for (let n = 0; n < 6; n++) {
@@ -215,7 +215,7 @@ test('POST /pod/compute/batch 200: rows that are written over touch no index, an
   })
 })
 
-describe('the node', () => {
+describe('the row of the node', () => {
   test('POST /pod/compute/batch 200: a post without containers is a heartbeat', async () => {
     const ts = inSecs(-2)
     assert.equal(await take(app, [], { ts }), 0)
@@ -244,7 +244,7 @@ describe('the node', () => {
     })
   })
 
-  test('POST /pod/compute/batch 200: each post takes the place of the one before, and has defaults', async () => {
+  test('POST /pod/compute/batch 200: each post replaces the row of the node, and missing or malformed fields get defaults', async () => {
     await take(app, [])
     const [before] = await sql`select updated_at::text from compute_node`
     const bare = {
@@ -287,7 +287,7 @@ describe('the node', () => {
     assert.ok(after!.updated_at > before!.updated_at)
   })
 
-  test('POST /pod/compute/batch 200: its row comes with skipped containers, too, and numbers of it are moved into their range', async () => {
+  test('POST /pod/compute/batch 200: the row of the node is written even if its containers are skipped, and its numbers are clamped', async () => {
     const hostile = {
       node_pressure: { cpu_some10: -1, mem_some10: 1e300 },
       unknown_blame_share: 7,
@@ -303,14 +303,14 @@ describe('the node', () => {
 })
 
 describe('times', () => {
-  test('POST /pod/compute/batch 200: they are answered in UTC, in whole seconds', async () => {
+  test('POST /pod/compute/batch 200: times are answered in UTC, in whole seconds', async () => {
     const second = inSecs(-1)
     const east = new Date(Date.parse(second) + 7_200_000).toISOString().replace('.000Z', '.999+02:00')
     assert.equal((await shown({}, { ts: east })).ts, second)
     assert.equal((await nodes(app))[0]!.ts, second)
   })
 
-  test('POST /pod/compute/batch 200: more than five minutes ahead is now', async () => {
+  test('POST /pod/compute/batch 200: a time more than five minutes ahead becomes now', async () => {
     const near = inSecs(280)
     assert.equal((await shown({}, { ts: near })).ts, near)
     for (const ts of [inSecs(320), '9999-12-31T23:59:59Z']) {
@@ -336,7 +336,7 @@ describe('numbers', () => {
   const FRACTIONS = ['cpu', 'memory'].flatMap((block) =>
     ['psi_some10', 'psi_full10'].map((key) => [block, key, `${block.slice(0, 3)}_${key}`]),
   )
-  /** What becomes of each value in all of these places. */
+  /** Sends each value in all of these places and compares what is stored. */
   const each = async (places: string[][], outcomes: [value: unknown, stored: unknown][]) => {
     const block = (name: string, value: unknown) =>
       Object.fromEntries(places.filter(([one]) => one === name).map(([, key]) => [key, value]))
@@ -348,7 +348,7 @@ describe('numbers', () => {
   }
   const NO_NUMBERS = [undefined, null, '5', true, [], {}]
 
-  test('POST /pod/compute/batch 200: counts are whole, from 0 to 10^15, and 0 where there is none', async () => {
+  test('POST /pod/compute/batch 200: counts are rounded and clamped to 0 to 10^15; a value that is not a number is 0', async () => {
     await each(
       [...CPU_COUNTS, ...MEMORY_COUNTS],
       [
@@ -367,7 +367,7 @@ describe('numbers', () => {
     )
   })
 
-  test('POST /pod/compute/batch 200: limits are null where there is none, or none that can be', async () => {
+  test('POST /pod/compute/batch 200: a limit that is negative, above 10^15 or not a number is null', async () => {
     await each(LIMITS, [
       ...NO_NUMBERS.map((value): [unknown, unknown] => [value, null]),
       ...([
@@ -381,7 +381,7 @@ describe('numbers', () => {
     ])
   })
 
-  test('POST /pod/compute/batch 200: fractions are finite, and 0 where they are next to it', async () => {
+  test('POST /pod/compute/batch 200: fractions are clamped to 0 to 10^15; a value that is almost 0 or not a number is 0', async () => {
     await each(FRACTIONS, [
       ...NO_NUMBERS.map((value): [unknown, unknown] => [value, 0]),
       ...([
@@ -395,14 +395,14 @@ describe('numbers', () => {
     ])
   })
 
-  test('POST /pod/compute/batch 200: a period without a number is 100000', async () => {
+  test('POST /pod/compute/batch 200: a period that is not a number is 100000', async () => {
     await each(
       [['cpu', 'period_usec', 'cpu_period_usec']],
       [...NO_NUMBERS.map((value): [unknown, unknown] => [value, 100_000]), [0, 0], [-1, 0], [250_000, 250_000]],
     )
   })
 
-  test('POST /pod/compute/batch 200: numbers beyond every double are as large as they may be', async () => {
+  test('POST /pod/compute/batch 200: a count beyond the range of a double is 10^15, a limit is null', async () => {
     const body = JSON.stringify(tick([sample({ cpu: { throttled_usec: 0.125, quota_usec: 0.375 } })]))
       .replace('0.125', '1e999')
       .replace('0.375', '1e999')
@@ -411,7 +411,7 @@ describe('numbers', () => {
     assert.deepEqual([row.cpu_throttled_usec, row.cpu_quota_usec], [MAX_COUNT, null])
   })
 
-  test('POST /pod/compute/batch 200: without a probe all of the run queue is null, with one what is missing is 0', async () => {
+  test('POST /pod/compute/batch 200: when the run queue is not an object its columns are null; otherwise missing values are 0', async () => {
     const runq = ['runq_count', 'runq_p50_us', 'runq_p95_us', 'runq_p99_us', 'runq_max_us', 'runq_overflow']
     for (const row of await allShown([undefined, null, 7, [], 'x'].map((value) => ({ runq: value }))))
       for (const key of runq) assert.equal(row[key], null)
@@ -419,7 +419,7 @@ describe('numbers', () => {
     for (const key of runq) assert.equal(row[key], 0)
   })
 
-  test('POST /pod/compute/batch 200: ids of 64 bits are exact, those above 2^63 - 1 with a sign', async () => {
+  test('POST /pod/compute/batch 200: 64-bit ids keep every digit; those above 2^63 - 1 are shown as negative numbers, other values are null', async () => {
     const digits: [sent: string, stored: string | null][] = [
       ['0', '0'],
       ['9007199254740991', '9007199254740991'],
@@ -460,7 +460,7 @@ describe('numbers', () => {
     )
   })
 
-  test('POST /pod/compute/batch 200: under an escaped key such an id is the nearest double', async () => {
+  test('POST /pod/compute/batch 200: a 64-bit id under an escaped key is rounded to the nearest double', async () => {
     const body = JSON.stringify(tick([sample({ cgroup_id: 1 })])).replace(
       '"cgroup_id":1',
       '"cgroup\\u005fid":9007199254740993',
@@ -472,7 +472,7 @@ describe('numbers', () => {
 })
 
 describe('blame', () => {
-  test('POST /pod/compute/batch 200: the heaviest five, of equal ones those that came first, the others are counted', async () => {
+  test('POST /pod/compute/batch 200: the five heaviest culprits are stored, the first of equal ones; the others are counted', async () => {
     const waits = [30, 10, 70, 20, 60, 30, 40, 30]
     const blame = waits.map((wait, i) => culprit(wait, { ref: `r${i}` }))
     const row = await shown({ blame })
@@ -489,8 +489,8 @@ describe('blame', () => {
     assert.deepEqual([row.blame_omitted, row.blame_omitted_wait_ns], [3, 60])
   })
 
-  test('POST /pod/compute/batch 200: the JSON has 1024 bytes at most, the first that does not fit ends the list', async () => {
-    // An entry of so many bytes, a character of two bytes among them.
+  test('POST /pod/compute/batch 200: the stored list has at most 1024 bytes of JSON; the first culprit that does not fit ends it', async () => {
+    // An entry of this many bytes, with a character of two bytes.
     const entry = (bytes: number, wait: number) => {
       const bare = culprit(wait, { ref: 'é' })
       return { ...bare, ref: `é${'x'.repeat(bytes - Buffer.byteLength(JSON.stringify(bare)))}` }
@@ -505,7 +505,7 @@ describe('blame', () => {
     assert.deepEqual([alone.blame, alone.blame_omitted, alone.blame_omitted_wait_ns], [[], 1, 9])
   })
 
-  test('POST /pod/compute/batch 200: what is no list is none, entries without a kind or a ref are left out and counted as rejected', async () => {
+  test('POST /pod/compute/batch 200: a value that is not a list becomes an empty list; malformed entries are left out and counted as rejected', async () => {
     for (const { blame } of await allShown([undefined, null, 7, 'x', {}].map((blame) => ({ blame }))))
       assert.deepEqual(blame, [])
     const before = await rejected()
@@ -539,7 +539,7 @@ describe('blame', () => {
     assert.deepEqual([row.blame_omitted, row.blame_omitted_wait_ns, (await rejected()) - before], [0, 0, bad.length])
   })
 
-  test('POST /pod/compute/batch 200: waits that are left out are added up to what a number holds', async () => {
+  test('POST /pod/compute/batch 200: the sum of the waits that are left out stops at the greatest safe integer', async () => {
     const row = await shown({ blame: Array.from({ length: 20 }, () => culprit(1e300)) })
     assert.deepEqual(
       [row.blame[0].wait_ns, row.blame_omitted, row.blame_omitted_wait_ns],
@@ -568,7 +568,7 @@ describe('rows that are skipped', () => {
     ),
   ]
 
-  test('POST /pod/compute/batch 200: a bad container costs itself alone, and is counted', async () => {
+  test('POST /pod/compute/batch 200: a malformed container is skipped and counted as rejected, the others are stored', async () => {
     const before = await rejected()
     const good = bad.map((_, i) => `good-${String(i).padStart(3, '0')}`)
     const between = bad.flatMap(([, row], i) => [sample({ pod_name: good[i] }), row])
@@ -584,13 +584,13 @@ describe('rows that are skipped', () => {
     assert.equal((await rejected()) - before, bad.length)
   })
 
-  test('POST /pod/compute/batch 200: the log tells of them by the field at fault, without what was sent', async () => {
+  test('POST /pod/compute/batch 200: the log does not contain values of skipped containers', async () => {
     await take(app, [null, sample({ pod_uid: 'secret-'.repeat(99) }), sample({ pod_uid: 7 })])
     for (const { msg } of warnings()) assert.match(String(msg), /compute\/batch/)
     assert.ok(!JSON.stringify(app.logged).includes('secret'))
   })
 
-  test('POST /pod/compute/batch 200: names as long as they may be, and of whatever text', async () => {
+  test('POST /pod/compute/batch 200: names of the greatest length, and names with quotes and control characters, are stored as sent', async () => {
     const odd = {
       pod_uid: '"\\\\",{}',
       namespace: 'null',
@@ -620,7 +620,7 @@ describe('rows that are skipped', () => {
 })
 
 describe('limits', () => {
-  test('POST /pod/compute/batch 200: 5000 containers, 413: one more', async () => {
+  test('POST /pod/compute/batch 200: 5000 containers are accepted, one more is refused with 413', async () => {
     const small = (i: number) => ({
       container_uid: `u${i}`,
       pod_uid: 'u',
@@ -638,13 +638,13 @@ describe('limits', () => {
     assert.deepEqual(await nodes(app), [])
   })
 
-  test('POST /pod/compute/batch 413: more than 5000 of them in a small body, too', async () => {
+  test('POST /pod/compute/batch 413: more than 5000 containers, even in a small body', async () => {
     const { status, text } = await app.post(PATH, tick(Array(5_001).fill(0)))
     assert.deepEqual([status, text], [413, 'body has more than 5000 containers'])
     assert.equal(await take(app, Array(5_000).fill(0)), 0)
   })
 
-  test('POST /pod/compute/batch 413: more than 16 MiB, also of gzip', async () => {
+  test('POST /pod/compute/batch 413: a body of more than 16 MiB, plain or unpacked from gzip', async () => {
     const text = JSON.stringify(tick([sample()]))
     const padded = (bytes: number) => text + ' '.repeat(bytes - text.length)
     const gzip = { 'content-encoding': 'gzip' }
@@ -661,7 +661,7 @@ describe('limits', () => {
   })
 })
 
-describe('envelopes that are refused', () => {
+describe('refused envelopes', () => {
   const bad: [what: string, fields: Fields, field: string][] = [
     ...[undefined, null, '', ' \n', 7, 'n'.repeat(254), 'é'.repeat(127)].map((node): [string, Fields, string] => [
       `node ${node}`,
@@ -692,7 +692,7 @@ describe('envelopes that are refused', () => {
     ]),
   ]
 
-  test('POST /pod/compute/batch 400: it names the field, in plain text, and nothing is written', async () => {
+  test('POST /pod/compute/batch 400: a bad field of the envelope is named in plain text, and nothing is written', async () => {
     for (const [what, fields, field] of bad) {
       const { status, text, headers } = await app.post(PATH, tick([sample()], fields))
       assert.equal(status, 400, what)
@@ -702,7 +702,7 @@ describe('envelopes that are refused', () => {
     assert.deepEqual([(await latest(app)).containers, await nodes(app)], [[], []])
   })
 
-  test('POST /pod/compute/batch 400: a body that no route takes', async () => {
+  test('POST /pod/compute/batch 400: a malformed body or content type is refused', async () => {
     for (const { what, status, says, body, headers } of refusedBodies(tick([]), 'node')) {
       if (status === 413) continue
       const answer = await app.post(PATH, body, headers ? { headers } : {})
@@ -712,7 +712,7 @@ describe('envelopes that are refused', () => {
   })
 })
 
-test('POST /pod/compute/batch 200: two replicas post the same containers at once, in opposite order: no deadlock, and each row is of one post', async () => {
+test('POST /pod/compute/batch 200: two replicas write the same containers at once, in opposite orders, without a deadlock; each row is of one post', async () => {
   const replica = startReplica(app)
   const names = Array.from({ length: 300 }, (_, i) => unique(`raced-${i}`))
   const { retried } = app.db.ingest.stats

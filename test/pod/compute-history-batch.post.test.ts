@@ -41,7 +41,7 @@ const shown = async (fields: Fields, envelope: Fields = {}): Promise<Row> => {
 }
 const waits = (rows: readonly Row[]) => rows.map(({ wait_ns }) => wait_ns)
 
-test('POST /pod/compute/history/batch 200: a row has all that was sent', async () => {
+test('POST /pod/compute/history/batch 200: a stored row has every field that was sent', async () => {
   const ts = inSecs(-5)
   const [c, bare] = [minute({ runq: RUNQ, stranger: {} }), minute()]
   assert.equal(await keep(app, [c, bare], { ts, stranger: [] }), 2)
@@ -88,7 +88,7 @@ test('POST /pod/compute/history/batch 200: a row has all that was sent', async (
   }
 })
 
-test('POST /pod/compute/history/batch 200: what was sent again changes nothing, and is accepted', async () => {
+test('POST /pod/compute/history/batch 200: repeated rows are accepted and change nothing; a new row beside them is stored', async () => {
   const node = unique('node')
   const body = minutes([minute({ blame: [culprit(5), culprit(7)] }), minute({ blame: [culprit(3)] })], { node })
   const read = async () => [
@@ -108,7 +108,7 @@ test('POST /pod/compute/history/batch 200: what was sent again changes nothing, 
   assert.deepEqual(waits(await pairs(app, { node })).sort(), [3, 4, 5, 7])
 })
 
-test('POST /pod/compute/history/batch 200: of a container that is twice in a post the last counts, with its culprits alone', async () => {
+test('POST /pod/compute/history/batch 200: when a container is in a post more than once, only its last valid row and the culprits of that row are stored', async () => {
   const node = unique('node')
   const c = minute()
   const as = (current: number) => ({ ...c, memory: { current: { avg: current } }, blame: [culprit(current)] })
@@ -117,7 +117,7 @@ test('POST /pod/compute/history/batch 200: of a container that is twice in a pos
   assert.deepEqual(waits(await pairs(app, { node })), [3])
 })
 
-test('POST /pod/compute/history/batch 200: a minute is another by its time or resolution alone', async () => {
+test('POST /pod/compute/history/batch 200: rows of one container that differ in time or resolution are separate rows', async () => {
   const c = minute()
   const ts = inSecs(-120)
   for (const envelope of [
@@ -131,7 +131,7 @@ test('POST /pod/compute/history/batch 200: a minute is another by its time or re
   assert.equal((await history(app, c)).length, 5)
 })
 
-test('POST /pod/compute/history/batch 200: 60 seconds where nothing is said, below 300 a minute, from 300 on a row of those that are folded', async () => {
+test('POST /pod/compute/history/batch 200: the default resolution is 60 seconds; rows below 300 seconds are stored as minutes, longer ones as folded rows', async () => {
   const sent: [unknown, number][] = [
     ...([
       [undefined, 60],
@@ -156,7 +156,7 @@ test('POST /pod/compute/history/batch 200: 60 seconds where nothing is said, bel
 })
 
 describe('containers', () => {
-  test('POST /pod/compute/history/batch 200: the identity that came last with a new minute is that of all rows', async () => {
+  test('POST /pod/compute/history/batch 200: the names sent with the last new row are shown on all rows of the container; a repeat does not change them', async () => {
     const c = minute()
     const other = { ...c, pod_uid: 'uid-other', namespace: 'else', pod_name: 'renamed', container: 'side' }
     const ts = [inSecs(-180), inSecs(-120)]
@@ -173,12 +173,12 @@ describe('containers', () => {
     const now = ['uid-other', 'else', 'renamed', 'side', 'node-2']
     assert.deepEqual(await documentedAs(), [now, now])
     assert.deepEqual(await history(app, c), [])
-    // What is known already tells nothing new.
+    // A repeat of a stored row does not change the names.
     await keep(app, [c], { ts: ts[0], node: 'node-1' })
     assert.deepEqual(await documentedAs(), [now, now])
   })
 
-  test('POST /pod/compute/history/batch 200: one that is as it was is not written', async () => {
+  test('POST /pod/compute/history/batch 200: an unchanged container is not written again', async () => {
     const containers = [minute(), minute()]
     await keep(app, containers, { ts: inSecs(-60) })
     const written = () => sql`select xmin::text, ctid::text, * from compute_container order by id`
@@ -193,7 +193,7 @@ describe('times', () => {
     select ts::text, sent_at::text as sent, extract(epoch from now() at time zone 'utc' - ts)::float8 as secs
     from (select ts, sent_at from compute_minute union all select ts, sent_at from compute_folded) m order by ts`
 
-  test('POST /pod/compute/history/batch 200: in any zone, and up to 300 seconds ahead, as sent', async () => {
+  test('POST /pod/compute/history/batch 200: a time in another zone is stored in UTC, and a time 290 seconds ahead is kept', async () => {
     await keep(app, [minute()], { ts: '2026-01-01T02:00:00.123456789+02:00' })
     await keep(app, [minute()], { ts: inSecs(290) })
     const rows = await stored()
@@ -201,7 +201,7 @@ describe('times', () => {
     assert.ok(rows[1]!.secs < -200)
   })
 
-  test('POST /pod/compute/history/batch 200: one further ahead is now, and known by the time as sent', async () => {
+  test('POST /pod/compute/history/batch 200: a time more than 300 seconds ahead becomes now, and a repeat is recognised by the time that was sent', async () => {
     for (const resolution_secs of [60, 300]) {
       const node = unique('node')
       const [c, other] = [minute({ blame: [culprit(5)] }), minute()]
@@ -215,7 +215,7 @@ describe('times', () => {
     for (const { secs } of await stored()) assert.ok(secs >= 0 && secs < 60)
   })
 
-  test('POST /pod/compute/history/batch 200: sent again when its time is no longer ahead it is known all the same', async () => {
+  test('POST /pod/compute/history/batch 200: a row that was sent ahead of time is still recognised when its time is no longer ahead', async () => {
     const [c, other] = [minute(), minute()]
     const ts = inSecs(600)
     await keep(app, [c], { ts })
@@ -225,14 +225,14 @@ describe('times', () => {
     assert.deepEqual([(await history(app, c)).length, (await history(app, other)).length], [1, 1])
   })
 
-  test('POST /pod/compute/history/batch 200: the first and the last times there are', async () => {
+  test('POST /pod/compute/history/batch 200: the earliest and the latest time are accepted, and their repeats are recognised', async () => {
     const c = minute()
     for (const ts of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z'])
       for (let i = 0; i < 2; i++) assert.equal(await keep(app, [c], { ts }), 1)
     assert.equal((await stored()).length, 2)
   })
 
-  test('POST /pod/compute/history/batch 200: minutes before the line are late, others and longer rows are not', async () => {
+  test('POST /pod/compute/history/batch 200: minutes before `closed_until` are marked late, later ones are not; a folded minute that is sent again adds no row', async () => {
     const c = minute()
     const [{ line }] = (await sql`
       update compute_fold set folded_until = date_trunc('minute', now() at time zone 'utc') - interval '2 hours',
@@ -251,7 +251,7 @@ describe('times', () => {
         [0, false],
       ],
     )
-    // Before the line one that is not late is folded, and read as the row it is part of.
+    // A minute before `folded_until` that is not late counts as folded: it is read as part of the longer row.
     await sql`update compute_minute set is_late = false`
     assert.deepEqual(
       (await history(app, c, 300)).map(({ resolution_secs }) => resolution_secs),
@@ -265,7 +265,7 @@ describe('times', () => {
 describe('values', () => {
   const NO_NUMBERS = [undefined, null, '5', true, [], {}]
 
-  test('POST /pod/compute/history/batch 200: gauges of bytes are rounded', async () => {
+  test('POST /pod/compute/history/batch 200: byte gauges are rounded to whole numbers, and a negative one is 0', async () => {
     const row = await shown({
       memory: {
         current: { avg: 1_000.6, max: 2_000.4, last: 1_500.5 },
@@ -276,7 +276,7 @@ describe('values', () => {
     assert.deepEqual([row.mem_working_set_avg, row.mem_working_set_max, row.mem_working_set_last], [10, 21, 0])
   })
 
-  test('POST /pod/compute/history/batch 200: a gauge that is none, or a part of it, is 0', async () => {
+  test('POST /pod/compute/history/batch 200: a gauge that is not an object, or a part of it that is not a number, is 0', async () => {
     for (const gauge of [...NO_NUMBERS, 7]) {
       const row = await shown({
         cpu: { usage_millis: gauge, psi_some10: gauge },
@@ -294,7 +294,7 @@ describe('values', () => {
     }
   })
 
-  test('POST /pod/compute/history/batch 200: fractions and counts stay within what can be added up', async () => {
+  test('POST /pod/compute/history/batch 200: fractions and counts are clamped to 0 to 10^15, and a limit outside that range is null', async () => {
     const row = await shown({
       cpu: {
         usage_millis: { avg: 5e-324, max: 1e300, last: -1 },
@@ -312,7 +312,7 @@ describe('values', () => {
     assert.deepEqual([row.mem_oom_kill, row.mem_refault, row.mem_limit], [0, 2, null])
   })
 
-  test('POST /pod/compute/history/batch 200: a histogram has 24 buckets, and is null where it is empty or none', async () => {
+  test('POST /pod/compute/history/batch 200: a histogram has 24 buckets, and is null when it is empty or not an array', async () => {
     const hists: [unknown, number[] | null][] = [
       [Array.from({ length: 24 }, (_, i) => i), Array.from({ length: 24 }, (_, i) => i)],
       [
@@ -331,7 +331,7 @@ describe('values', () => {
 })
 
 describe('blame', () => {
-  test('POST /pod/compute/history/batch 200: pairs have a kind and a wait; what tells of nobody is counted as rejected', async () => {
+  test('POST /pod/compute/history/batch 200: a culprit with an empty kind or no wait is left out; a malformed one is left out and counted as rejected', async () => {
     const node = unique('node')
     const before = await rejected()
     const none = [culprit(0), culprit(-1), culprit('5'), culprit(0.4), culprit(9, { kind: '' })]
@@ -368,7 +368,7 @@ describe('blame', () => {
     assert.equal((await rejected()) - before, bad.length)
   })
 
-  test('POST /pod/compute/history/batch 200: the heaviest 20 of a container, the others are counted as rejected', async () => {
+  test('POST /pod/compute/history/batch 200: the 20 heaviest culprits of a container are stored, the others are counted as rejected', async () => {
     const node = unique('node')
     const before = await rejected()
     await keep(app, [minute({ blame: Array.from({ length: 25 }, (_, i) => culprit(1 + ((i * 7) % 25))) })], { node })
@@ -379,7 +379,7 @@ describe('blame', () => {
     assert.equal((await rejected()) - before, 5)
   })
 
-  test('POST /pod/compute/history/batch 200: ids of 64 bits are exact, those above 2^63 - 1 with a sign', async () => {
+  test('POST /pod/compute/history/batch 200: 64-bit ids keep every digit; those above 2^63 - 1 are shown as negative numbers', async () => {
     const node = unique('node')
     const ids = ['18446744073709551615', '9007199254740993', '9223372036854775807']
     const body = JSON.stringify(
@@ -410,7 +410,7 @@ describe('rows that are skipped', () => {
     ),
   ]
 
-  test('POST /pod/compute/history/batch 200: a bad container costs itself alone, and is counted and told of', async () => {
+  test('POST /pod/compute/history/batch 200: a malformed container is skipped and counted as rejected, the others are stored', async () => {
     const before = await rejected()
     const between = bad.flatMap((row) => [minute({ pod_uid: 'good', container: unique('c') }), row])
     assert.equal(await keep(app, between), bad.length)
@@ -420,7 +420,7 @@ describe('rows that are skipped', () => {
     for (const { msg } of warnings()) assert.match(String(msg), /history\/batch/)
   })
 
-  test('POST /pod/compute/history/batch 200: names of whatever text', async () => {
+  test('POST /pod/compute/history/batch 200: names with quotes, backslashes and control characters are stored as sent', async () => {
     const odd = {
       pod_uid: '"\\\\",{}',
       namespace: 'null',
@@ -450,7 +450,7 @@ describe('limits', () => {
     memory: {},
   })
 
-  test('POST /pod/compute/history/batch 200: 5000 containers, 413: one more', async () => {
+  test('POST /pod/compute/history/batch 200: 5000 containers are accepted, one more is refused with 413', async () => {
     const containers = Array.from({ length: 5_000 }, (_, i) => small(i))
     assert.equal(await keep(app, containers), 5_000)
     for (const over of [[...containers, small(5_000)], Array(5_001).fill(0)])
@@ -459,7 +459,7 @@ describe('limits', () => {
     assert.equal(await keep(app, []), 0)
   })
 
-  test('POST /pod/compute/history/batch 413: more than 16 MiB, also of gzip', async () => {
+  test('POST /pod/compute/history/batch 413: a body of more than 16 MiB, plain or unpacked from gzip', async () => {
     const text = JSON.stringify(minutes([minute()]))
     const padded = (bytes: number) => text + ' '.repeat(bytes - text.length)
     const headers = { 'content-encoding': 'gzip' }
@@ -468,7 +468,7 @@ describe('limits', () => {
     assert.equal((await app.post(PATH, gzipSync(padded(MAX_BYTES + 1)), { headers })).status, 413)
   })
 
-  test('POST /pod/compute/history/batch 400: an envelope that is none names the field, and nothing is written', async () => {
+  test('POST /pod/compute/history/batch 400: a bad field of the envelope is named, and nothing is written', async () => {
     const envelopes: [string, unknown[]][] = [
       ['node', [undefined, null, '', ' \n', 7, 'é'.repeat(127)]],
       ['ts', [undefined, null, 7, 'now', '2026-01-01T00:00:00', '2026-02-30T00:00:00Z']],
@@ -485,7 +485,7 @@ describe('limits', () => {
     assert.equal((await sql`select from compute_minute`).length, 0)
   })
 
-  test('POST /pod/compute/history/batch 400: a body that no route takes', async () => {
+  test('POST /pod/compute/history/batch 400: a malformed body or content type is refused', async () => {
     for (const { what, status, says, body, headers } of refusedBodies(minutes([]), 'node')) {
       if (status === 413) continue
       const answer = await app.post(PATH, body, headers ? { headers } : {})
@@ -495,8 +495,8 @@ describe('limits', () => {
   })
 })
 
-describe('at once', () => {
-  test('POST /pod/compute/history/batch 200: two replicas get the same posts at once, in opposite order, also ahead of time: each row and pair is there once', async () => {
+describe('concurrent posts', () => {
+  test('POST /pod/compute/history/batch 200: two replicas that get the same posts at once, in opposite orders, store each row and pair once', async () => {
     const replica = startReplica(app)
     const { retried } = app.db.ingest.stats
     const node = unique('node')
@@ -523,7 +523,7 @@ describe('at once', () => {
     assert.deepEqual({ ...count }, { minutes: 400, folded: 100, pairs: 1_000, containers: 100 })
   })
 
-  test('POST /pod/compute/history/batch 200: posts while days are made and dropped wait, and none is lost or refused', async () => {
+  test('POST /pod/compute/history/batch 200: no post is lost or refused while day partitions are made and dropped', async () => {
     const node = unique('node')
     let isOver = false
     let n = 0
@@ -545,7 +545,7 @@ describe('at once', () => {
       const before = n
       await until('more is posted', () => n > before + 8)
       for (const table of ['compute_minute', 'compute_folded', 'compute_contention']) {
-        // What is stored goes back to the partition of what no day takes.
+        // Moves the rows back to the default partition, so that the next round makes the days again.
         const days = await sql<{ partition: string }[]>`select partition::text from compute_days(${table})`
         for (const { partition } of round < 5 ? days : []) {
           await sql.begin(async (tx) => {
@@ -564,7 +564,7 @@ describe('at once', () => {
   })
 })
 
-test('POST /pod/compute/history/batch 200: with no days of history nothing is stored, and what is refused is refused', async () => {
+test('POST /pod/compute/history/batch 200: with a retention of 0 days nothing is stored, and bad bodies are still refused', async () => {
   const off = await startApp({ COMPUTE_HISTORY_RETENTION_DAYS: '0' })
   assert.equal(await keep(off, [minute({ blame: [culprit(5)] }), null]), 0)
   assert.equal((await off.post(PATH, minutes([], { node: '' }))).status, 400)

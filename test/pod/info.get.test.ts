@@ -49,7 +49,7 @@ test('GET /pod/info 200: whole records, their keys in wire order', async () => {
   })
 })
 
-test('GET /pod/info 200: by namespace, then name, in byte order; null namespaces last', async () => {
+test('GET /pod/info 200: pods are ordered by namespace, then name, in byte order; null namespaces are last', async () => {
   const order = [
     ['', 'z'],
     ['B', 'x'],
@@ -71,7 +71,7 @@ test('GET /pod/info 200: by namespace, then name, in byte order; null namespaces
   )
 })
 
-test('GET /pod/info 200: dead pods too, unless include_dead is false', async () => {
+test('GET /pod/info 200: dead pods are listed, too, unless include_dead is false', async () => {
   await store({ pod_name: 'a' }, { pod_name: 'b', is_dead: true }, { pod_name: 'c' })
   assert.deepEqual(await names('/pod/info'), ['a', 'b', 'c'])
   assert.deepEqual(await names('/pod/info?include_dead=true'), ['a', 'b', 'c'])
@@ -81,7 +81,7 @@ test('GET /pod/info 200: dead pods too, unless include_dead is false', async () 
   assert.deepEqual(await names('/pod/info?include_dead=false'), ['a'])
 })
 
-test('GET /pod/info 200: a row in place of an old one is one row', async () => {
+test('GET /pod/info 200: a pod that is posted again is listed once', async () => {
   await store({ pod_name: 'a', pod_namespace: 'one' }, { pod_name: 'b' }, { pod_name: 'a', pod_namespace: 'two' })
   const pods: { pod_namespace: string | null }[] = (await app.get('/pod/info')).json
   assert.deepEqual(
@@ -99,7 +99,7 @@ for (const value of ['maybe', '', 'TRUE', '0', 'false%20', '%00']) {
   })
 }
 
-test('GET /pod/info 200: readers at once all see what was stored before they asked', async () => {
+test('GET /pod/info 200: concurrent readers all see what was stored before their request', async () => {
   await store({ pod_name: 'a' })
   const early = Array.from({ length: 6 }, () => names('/pod/info'))
   await app.post('/pod/spec', podPost({ pod_name: 'b' }))
@@ -108,9 +108,9 @@ test('GET /pod/info 200: readers at once all see what was stored before they ask
   for (const list of await Promise.all(late)) assert.deepEqual(list, ['a', 'b'])
 })
 
-// ---- Page by page ---------------------------------------------------------------------------------------------------
+// ---- Lists of many pages --------------------------------------------------------------------------------------------
 
-/** Live pods `p-000001` and on in two namespaces, then as many without one; every tenth is dead. */
+/** Stores `named` pods in two namespaces, then `nameless` pods without one, from `p-000001` on. Every tenth is dead. */
 const storeMany = async (named: number, nameless: number) => {
   await app.sql`truncate pod, pod_address`
   await app.sql`
@@ -132,7 +132,7 @@ for (const [named, nameless] of [
   [2 * PAGE_ROWS, 2 * PAGE_ROWS],
   [2_500, 1_700],
 ] as const) {
-  test(`GET /pod/info 200: all of ${named} pods with a namespace and ${nameless} without, each once and in order`, async () => {
+  test(`GET /pod/info 200: ${named} pods with a namespace and ${nameless} without are all listed, each once and in order`, async () => {
     await storeMany(named, nameless)
     const all = numbers(named + nameless)
     assert.deepEqual(await names('/pod/info'), all)
@@ -143,7 +143,7 @@ for (const [named, nameless] of [
   })
 }
 
-test('GET /pod/info 200: one page has its length and leaves at once, more leave as they are taken, both packed when asked', async () => {
+test('GET /pod/info 200: a list of one page has a content-length, a longer one has none; both are gzipped on request', async () => {
   for (const [count, isWhole] of [
     [PAGE_ROWS - 1, true],
     [PAGE_ROWS + 1, false],
@@ -166,7 +166,7 @@ test('GET /pod/info 200: one page has its length and leaves at once, more leave 
   }
 })
 
-test('GET /pod/info 200: pages end before manifests make them large', async () => {
+test('GET /pod/info 200: a page of large manifests stays below 3 MiB', async () => {
   await storeMany(60, 0)
   // Half a megabyte each.
   await app.sql`update pod set pod_obj = json_build_object('metadata', json_build_object('note', repeat('x', 500000)))`
@@ -183,15 +183,15 @@ test('GET /pod/info 200: pages end before manifests make them large', async () =
     JSON.parse(text).map((pod: { pod_name: string }) => pod.pod_name),
     numbers(60),
   )
-  // Each slice is a view of what is held of its page.
+  // Each slice is a view of the buffer of its page.
   assert.ok(longest < 3 * 1024 * 1024, `${longest} bytes were held at once`)
 })
 
-test('GET /pod/info 200: pods that come and go meanwhile: each that stays is sent once', async () => {
+test('GET /pod/info 200: pods are added and deleted while the list is sent; each pod that stays is sent once', async () => {
   await storeMany(3_000, 1_500)
   const reader = (await app.app.request('/pod/info')).body!.getReader()
   let text = Buffer.from((await reader.read()).value!).toString()
-  // On both sides of the first page's end.
+  // Some on the first page, some on later ones.
   await app.sql`delete from pod where pod_name in ('p-000002', 'p-001000', 'p-002000', 'p-003001', 'p-004500')`
   await store1('p-000001a', 'ns-0')
   await store1('p-002500a', 'ns-1')
@@ -215,7 +215,7 @@ const store1 = (name: string, namespace: string | null) => app.sql`
   insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips)
   values (${name}, '', ${namespace}, timestamp '2024-05-01', 'node-1', false, '{}')`
 
-test('GET /pod/info 200: a list whose next page cannot be read ends as an error', async () => {
+test('GET /pod/info 200: a list whose next page cannot be read ends with an error', async () => {
   await storeMany(2_500, 0)
   const reader = (await app.app.request('/pod/info')).body!.getReader()
   await reader.read()
@@ -240,7 +240,7 @@ test('GET /pod/info 200: every token may read', async () => {
   for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/pod/info', { token: one })).status, 200)
 })
 
-test('GET /pod/info 503: shed when the read budget is spent, after what is wrong with the request is told', async () => {
+test('GET /pod/info 503: shed when the read budget is spent; a bad request is refused as such', async () => {
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib - CHARGE_KIB + 1)
   assertShed(await guarded.get('/pod/info', { token }), CHARGE_KIB, budget.totalKib)

@@ -21,7 +21,7 @@ const store = async (...pods: Record<string, unknown>[]) => {
 }
 const T = (time: string) => `2024-05-01T${time}`
 
-test('GET /pod/ip/{ip} 404: nobody holds it', async () => {
+test('GET /pod/ip/{ip} 404: no pod holds the address', async () => {
   await store({ pod_ip: '10.0.0.11' })
   for (const ip of ['10.0.0.1', '10.0.0.111', '10.0.0.%', 'None', 'fd00::99']) assertNoData(await holder(ip))
   assertNoData(await holder('10.0.0.1', T('10:00:00')))
@@ -39,7 +39,7 @@ test('GET /pod/ip/{ip} 200: one record, its keys in wire order, with `at` and wi
   }
 })
 
-test('GET /pod/ip/{ip} 200: any address of the pod, as long as it has it', async () => {
+test('GET /pod/ip/{ip} 200: a pod is found by each of its current addresses', async () => {
   const { pod_name } = podPost()
   await store({ pod_name, pod_ip: '10.2.0.1', pod_ips: ['fd02::1', '10.2.0.2'] })
   for (const ip of ['10.2.0.1', 'fd02::1', '10.2.0.2']) assert.equal(await holderName(ip), pod_name)
@@ -48,7 +48,7 @@ test('GET /pod/ip/{ip} 200: any address of the pod, as long as it has it', async
   for (const ip of ['fd02::1', '10.2.0.2']) assert.equal(await holderName(ip), null)
 })
 
-test('GET /pod/ip/{ip} 200: the address is canonicalised first', async () => {
+test('GET /pod/ip/{ip} 200: the address is canonicalised before the look-up', async () => {
   await store(
     { pod_name: 'six', pod_ip: 'fd03::a:1' },
     { pod_name: 'four', pod_ip: '::ffff:10.3.0.1' },
@@ -63,14 +63,14 @@ test('GET /pod/ip/{ip} 200: the address is canonicalised first', async () => {
   assert.equal(await holderName('010.3.0.1'), null)
 })
 
-test('GET /pod/ip/{ip} 200: what is no address is looked up as it is written', async () => {
+test('GET /pod/ip/{ip} 200: text that is not an address is looked up as it is written', async () => {
   await store({ pod_name: 'zoned', pod_ip: 'fe80::1%eth0' }, { pod_name: 'odd', pod_ip: 'a/b ?' })
   assert.equal(await holderName('fe80::1%eth0'), 'zoned')
   assert.equal(await holderName('FE80::1%eth0'), null)
   assert.equal(await holderName('a/b ?'), 'odd')
 })
 
-test('GET /pod/ip/{ip} 200: alive before dead, then the newest record, then the name', async () => {
+test('GET /pod/ip/{ip} 200: a live pod is preferred to a dead one, then the newest record, then the first name', async () => {
   const pod_ip = '10.4.0.1'
   await store({ pod_name: 'dead-new', pod_ip, is_dead: true, time_stamp: T('12:00:00') })
   await store({ pod_name: 'dead-old', pod_ip, is_dead: true, time_stamp: T('11:00:00') })
@@ -83,7 +83,7 @@ test('GET /pod/ip/{ip} 200: alive before dead, then the newest record, then the 
   assert.equal(await holderName(pod_ip), 'a-alive-new')
 })
 
-test('GET /pod/ip/{ip} 200: at the start to the microsecond; 404 before it', async () => {
+test('GET /pod/ip/{ip} 200: with `at`, a pod holds its address from its start on, to the microsecond; 404 before', async () => {
   const pod_ip = '10.5.0.1'
   await store({ pod_name: 'started', pod_ip, started_at: T('09:00:00.5') })
   assert.equal(await holderName(pod_ip, T('09:00:00.5')), 'started')
@@ -91,13 +91,13 @@ test('GET /pod/ip/{ip} 200: at the start to the microsecond; 404 before it', asy
   assert.equal(await holderName(pod_ip, '2099-01-01T00:00:00'), 'started')
 })
 
-test('GET /pod/ip/{ip} 404: a pod whose start is not known never held it at any time', async () => {
+test('GET /pod/ip/{ip} 404: with `at`, a pod without a known start is not found', async () => {
   await store({ pod_name: 'unknown-start', pod_ip: '10.6.0.1' })
   assert.equal(await holderName('10.6.0.1', T('23:00:00')), null)
   assert.equal(await holderName('10.6.0.1'), 'unknown-start')
 })
 
-test('GET /pod/ip/{ip} 200: a dead pod up to its last record, to the microsecond; 404 after it', async () => {
+test('GET /pod/ip/{ip} 200: with `at`, a dead pod holds its address up to its last record, to the microsecond; 404 after', async () => {
   const pod_ip = '10.7.0.1'
   await store({ pod_name: 'ended', pod_ip, is_dead: true, started_at: T('08:00:00'), time_stamp: T('10:00:00.000001') })
   assert.equal(await holderName(pod_ip, T('10:00:00.000001')), 'ended')
@@ -105,12 +105,12 @@ test('GET /pod/ip/{ip} 200: a dead pod up to its last record, to the microsecond
   assert.equal(await holderName(pod_ip, T('07:59:59')), null)
 })
 
-test('GET /pod/ip/{ip} 200: a live pod is not bounded by its last record', async () => {
+test('GET /pod/ip/{ip} 200: with `at`, a live pod is found after its last record, too', async () => {
   await store({ pod_name: 'running', pod_ip: '10.8.0.1', started_at: T('08:00:00'), time_stamp: T('08:00:01') })
   assert.equal(await holderName('10.8.0.1', T('23:00:00')), 'running')
 })
 
-test('GET /pod/ip/{ip} 200: with `at` alive before dead, then the latest start, the newest record, the name', async () => {
+test('GET /pod/ip/{ip} 200: with `at`, a live pod is preferred, then the latest start, the newest record, the first name', async () => {
   const pod_ip = '10.9.0.1'
   const at = T('12:00:00')
   const ranked = [
@@ -157,7 +157,7 @@ for (const [at, expected] of Object.entries(INSTANTS)) {
 }
 
 for (const blank of ['?at=', '?at', '?at=%20%20', '?at=+', '?other=1', '?']) {
-  test(`GET /pod/ip/{ip} 200: who holds it now with ${blank}`, async () => {
+  test(`GET /pod/ip/{ip} 200: the current holder is answered with ${blank}`, async () => {
     await store({ pod_name: 'now', pod_ip: '10.11.0.1' })
     assert.equal((await app.get(`/pod/ip/10.11.0.1${blank}`)).json.pod_name, 'now')
   })
@@ -189,7 +189,7 @@ for (const bad of [
   })
 }
 
-test('GET /pod/ip/{ip} 400: an offset whose + was not escaped reaches us as a space', async () => {
+test('GET /pod/ip/{ip} 400: a + in an offset that is not escaped is read as a space', async () => {
   assert.equal((await app.get('/pod/ip/10.0.0.11?at=2024-05-01T10:00:00+02:00')).status, 400)
   assert.equal((await app.get('/pod/ip/10.0.0.11?at=2024-05-01T10:00:00%2B02:00')).status, 404)
 })

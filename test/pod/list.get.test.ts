@@ -18,7 +18,7 @@ const names = async (node: string) => (await list(node)).map((pod: { pod_name: s
 const store = async (fields: Record<string, unknown>) =>
   assert.equal((await app.post('/pod/spec', podPost(fields))).status, 200)
 
-test('GET /pod/list/{node} 200: an empty array for a node nobody has heard of', async () => {
+test('GET /pod/list/{node} 200: an empty array for an unknown node', async () => {
   const answer = await app.get('/pod/list/nowhere')
   assert.deepEqual([answer.status, answer.text], [200, '[]'])
   assert.equal(answer.headers.get('content-type'), 'application/json')
@@ -38,7 +38,7 @@ test('GET /pod/list/{node} 200: the live pods of that node and of no other', asy
   for (const pattern of ['n%', 'n_', '%', '*']) assert.deepEqual(await names(pattern), [])
 })
 
-test('GET /pod/list/{node} 200: by namespace, then name; null namespaces last', async () => {
+test('GET /pod/list/{node} 200: pods are ordered by namespace, then name; null namespaces are last', async () => {
   const order = [
     ['a', 'A'],
     ['a', 'a'],
@@ -56,7 +56,7 @@ test('GET /pod/list/{node} 200: by namespace, then name; null namespaces last', 
   )
 })
 
-test('GET /pod/list/{node} 200: rows that strict parsers of agents take', async () => {
+test('GET /pod/list/{node} 200: rows have all keys in wire order, and values in the form that agents parse', async () => {
   await store({ pod_name: 'bare', node_name: 'strict', pod_ip: '' })
   const whole = wholePodPost({
     pod_name: 'whole',

@@ -27,7 +27,7 @@ const alive = async (fields: Record<string, unknown> = {}) => {
 const warnings = () => app.logged.filter((line) => line.level === 40).length
 const range = (n: number) => Array.from({ length: n }, (_, i) => i)
 
-/** What the answer must be, and what is_dead must be after it. */
+/** Marks a pod; asserts the number of rows in the answer and the value of is_dead after it. */
 async function marks(
   body: { pod_name: string; pod_ip?: unknown },
   expected: { rows: 0 | 1; isDead: boolean },
@@ -38,7 +38,7 @@ async function marks(
   assert.equal((await stored(body.pod_name)).is_dead, expected.isDead)
 }
 
-test('POST /pod/mark_dead 200: by name and address, the number of rows', async () => {
+test('POST /pod/mark_dead 200: a pod is marked by name and address, and the answer is the number of rows', async () => {
   const { pod_name, pod_ip } = await alive()
   app.logged.length = 0
   await marks({ pod_name, pod_ip }, { rows: 1, isDead: true })
@@ -55,7 +55,7 @@ test('POST /pod/mark_dead 200: the row is kept, with nothing but is_dead changed
 })
 
 for (const pod_ip of [undefined, null, '', '  ', '\t']) {
-  test(`POST /pod/mark_dead 200: by name only, and a warning, when the address is ${JSON.stringify(pod_ip)}`, async () => {
+  test(`POST /pod/mark_dead 200: a pod is marked by name only, with a warning, when the address is ${JSON.stringify(pod_ip)}`, async () => {
     const { pod_name } = await alive()
     app.logged.length = 0
     await marks({ pod_name, pod_ip }, { rows: 1, isDead: true })
@@ -77,14 +77,14 @@ test('POST /pod/mark_dead 200: the address is canonicalised', async () => {
   await marks({ pod_name: four.pod_name, pod_ip: '::ffff:0a01:0003' }, { rows: 1, isDead: true })
 })
 
-test('POST /pod/mark_dead 200: 0 for a name nobody has, whatever its address', async () => {
+test('POST /pod/mark_dead 200: the answer is 0 for an unknown name, even with the address of another pod', async () => {
   const { pod_ip } = await alive()
   assert.equal((await markDead({ pod_name: 'nobody' })).text, '0')
   assert.equal((await markDead({ pod_name: 'nobody', pod_ip })).text, '0')
 })
 
 for (const pod_name of ['', ' ', '\t\n']) {
-  test(`POST /pod/mark_dead 200: 0 and a warning for the name ${JSON.stringify(pod_name)}`, async () => {
+  test(`POST /pod/mark_dead 200: the answer is 0, with a warning, for the name ${JSON.stringify(pod_name)}`, async () => {
     const { pod_ip } = await alive()
     await app.sql`insert into pod (pod_name, pod_ip, time_stamp, node_name, is_dead, pod_ips)
                   values (${pod_name}, '10.1.0.4', now(), 'n', false, '{}') on conflict do nothing`
@@ -101,7 +101,7 @@ for (const pod_name of ['', ' ', '\t\n']) {
   })
 }
 
-test('POST /pod/mark_dead 200: a dead pod stays dead, and one that is posted again lives', async () => {
+test('POST /pod/mark_dead 200: a dead pod stays dead until it is posted as alive', async () => {
   const body = await alive()
   await marks(body, { rows: 1, isDead: true })
   await marks(body, { rows: 1, isDead: true })
@@ -109,7 +109,7 @@ test('POST /pod/mark_dead 200: a dead pod stays dead, and one that is posted aga
   assert.equal((await stored(body.pod_name)).is_dead, false)
 })
 
-test('POST /pod/mark_dead 200: no name is a pattern, and unknown keys are ignored', async () => {
+test('POST /pod/mark_dead 200: a name is not a pattern, and unknown keys are ignored', async () => {
   const body = await alive({ pod_name: 'web-1' })
   for (const pod_name of ['web-_', '%', 'WEB-1', 'web-1 ', "web-1' or '1'='1"])
     assert.equal((await markDead({ pod_name })).text, '0')
@@ -129,7 +129,7 @@ for (const { what, status, says, ...request } of refusedBodies(
   { pod_name: 'survivor', pod_ip: '10.1.0.5' },
   'pod_ip',
 )) {
-  test(`POST /pod/mark_dead ${status}: ${what}, and nobody dies`, async () => {
+  test(`POST /pod/mark_dead ${status}: ${what}, and no pod is marked`, async () => {
     const answer = await app.request('POST', '/pod/mark_dead', request)
     assert.equal(answer.status, status, answer.text)
     assert.match(answer.text, says)
@@ -142,7 +142,7 @@ const BAD_FIELDS: Record<string, unknown[]> = {
   pod_ip: [7, [], {}, true, '1'.repeat(129)],
 }
 for (const [field, values] of Object.entries(BAD_FIELDS)) {
-  test(`POST /pod/mark_dead 400: a bad ${field} is named, and nobody dies`, async () => {
+  test(`POST /pod/mark_dead 400: a bad ${field} is named, and no pod is marked`, async () => {
     for (const value of values) {
       const answer = await markDead({ pod_name: 'survivor', [field]: value })
       assert.equal(answer.status, 400, JSON.stringify(value))
@@ -152,7 +152,7 @@ for (const [field, values] of Object.entries(BAD_FIELDS)) {
   })
 }
 
-test('POST /pod/mark_dead 200: name and address of the longest length', async () => {
+test('POST /pod/mark_dead 200: a name and an address of the greatest length are accepted', async () => {
   const body = await alive({ pod_name: '元'.repeat(253), pod_ip: '元'.repeat(128) })
   await marks({ pod_name: body.pod_name, pod_ip: body.pod_ip }, { rows: 1, isDead: true })
 })
@@ -167,12 +167,12 @@ test('POST /pod/mark_dead 403: a token without the scope ingest', async () => {
     assertForbidden(await guarded.post('/pod/mark_dead', { pod_name: 'x' }, { token }), 'ingest')
 })
 
-test('POST /pod/mark_dead 200: the tokens of agents and of older installations', async () => {
+test('POST /pod/mark_dead 200: the token of agents and the shared token of older installations are accepted', async () => {
   for (const token of [TOKENS.BROKER_TOKEN_INGEST, TOKENS.BROKER_AUTH_TOKEN])
     assert.equal((await guarded.post('/pod/mark_dead', { pod_name: 'x' }, { token })).text, '0')
 })
 
-test('POST /pod/mark_dead 503: the table is locked for longer than a statement may take, and the pod lives', async () => {
+test('POST /pod/mark_dead 503: the table is locked for longer than a statement may take, and the pod stays alive', async () => {
   const token = TOKENS.BROKER_TOKEN_INGEST
   const body = podPost()
   await guarded.post('/pod/spec', body, { token })
@@ -182,7 +182,7 @@ test('POST /pod/mark_dead 503: the table is locked for longer than a statement m
   assert.equal((await guarded.get(`/pod/name/${body.pod_name}`, { token })).json.is_dead, false)
 })
 
-test('POST /pod/mark_dead 200: beside a post with a new address, the old address never kills the new pod', async () => {
+test('POST /pod/mark_dead 200: a mark with the old address does not mark a pod that is posted with a new address at the same time', async () => {
   const pods = await Promise.all(range(24).map((i) => alive({ pod_ip: `10.2.0.${i}` })))
   const answers = await Promise.all(
     pods.flatMap(({ pod_name, pod_ip }, i) => [
@@ -198,7 +198,7 @@ test('POST /pod/mark_dead 200: beside a post with a new address, the old address
   assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
 })
 
-test('POST /pod/mark_dead 200: beside posts of the same pod, what is posted last counts', async () => {
+test('POST /pod/mark_dead 200: concurrent marks and posts of one pod all succeed; afterwards the last call counts', async () => {
   const { pod_name } = await alive()
   const bodies = range(12).map((i) => podPost({ pod_name, pod_ip: `10.3.0.${i}` }))
   const calls = bodies.flatMap((body, i) => [

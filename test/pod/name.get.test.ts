@@ -12,7 +12,7 @@ const named = (name: string) => app.get(`/pod/name/${encodeURIComponent(name)}`)
 const store = async (fields: Record<string, unknown>) =>
   assert.equal((await app.post('/pod/spec', podPost(fields))).status, 200)
 
-test('GET /pod/name/{name} 404: nobody of that name', async () => {
+test('GET /pod/name/{name} 404: no pod has the name', async () => {
   await store({ pod_name: 'web-1' })
   for (const name of ['nobody', 'web', 'web-1 ', 'WEB-1', 'web-%', 'web-_', "web-1' --"])
     assertNoData(await named(name))
@@ -28,7 +28,7 @@ test('GET /pod/name/{name} 200: one record, its keys in wire order', async () =>
   assert.deepEqual(answer.json, { ...whole, pod_ips: [whole.pod_ip, 'fd00::1'] })
 })
 
-test('GET /pod/name/{name} 200: null for everything that is not known', async () => {
+test('GET /pod/name/{name} 200: fields without a value are null', async () => {
   await store({ pod_name: 'bare', pod_ip: '' })
   const { json } = await named('bare')
   assert.deepEqual(Object.keys(json), POD_KEYS)
@@ -40,7 +40,7 @@ test('GET /pod/name/{name} 200: null for everything that is not known', async ()
   assert.deepEqual(new Set(Object.values(rest)), new Set([null]))
 })
 
-test('GET /pod/name/{name} 200: the live row, else the dead one', async () => {
+test('GET /pod/name/{name} 200: the answer shows whether the pod is alive or dead', async () => {
   await store({ pod_name: 'going' })
   assert.equal((await named('going')).json.is_dead, false)
   await app.post('/pod/mark_dead', { pod_name: 'going' })
@@ -72,7 +72,7 @@ test('GET /pod/name/{name} 200: a name of any characters, percent-encoded', asyn
   }
 })
 
-test('GET /pod/name/{name} 404: percent-encoding that is none, and names longer than any', async () => {
+test('GET /pod/name/{name} 404: bad percent-encoding, and a name longer than that of any pod', async () => {
   for (const path of ['%zz', '%', '%FF', '%C3', '%ED%A0%80', 'n'.repeat(5_000)])
     assertNoData(await app.get(`/pod/name/${path}`))
 })

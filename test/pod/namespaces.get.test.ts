@@ -20,7 +20,7 @@ const store = async (pod_namespace: string | null, fields: Record<string, unknow
   return body
 }
 
-test('GET /pod/namespaces 200: an empty array, from an empty table and from null namespaces alone', async () => {
+test('GET /pod/namespaces 200: an empty array when there are no pods, or only pods without a namespace', async () => {
   const answer = await app.get('/pod/namespaces')
   assert.deepEqual([answer.status, answer.text], [200, '[]'])
   assert.equal(answer.headers.get('content-type'), 'application/json')
@@ -28,13 +28,13 @@ test('GET /pod/namespaces 200: an empty array, from an empty table and from null
   assert.deepEqual(await namespaces(), [])
 })
 
-test('GET /pod/namespaces 200: each once, ascending in byte order', async () => {
+test('GET /pod/namespaces 200: each namespace is listed once, in byte order', async () => {
   const expected = ['', 'A', 'B', 'a', 'a-b', 'ab', 'b', 'é', '元']
   for (const one of [...expected, ...expected].reverse()) await store(one)
   assert.deepEqual(await namespaces(), expected)
 })
 
-test('GET /pod/namespaces 200: of pods running now only', async () => {
+test('GET /pod/namespaces 200: only namespaces of live pods are listed', async () => {
   await app.sql`truncate pod, pod_address`
   const first = await store('both')
   await store('both', { is_dead: true })
@@ -47,7 +47,7 @@ test('GET /pod/namespaces 200: of pods running now only', async () => {
   assert.deepEqual(await namespaces(), [])
 })
 
-test('GET /pod/namespaces 200: as many as there are, whatever the number of pods in each', async () => {
+test('GET /pod/namespaces 200: 700 namespaces of three pods each are all listed once', async () => {
   await app.sql`
     insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips)
     select 'bulk-' || i, '10.0.0.1', 'ns-' || lpad((i % 700)::text, 3, '0'), '2024-05-01', 'n', false, '{}' from generate_series(1, 2100) i`

@@ -32,7 +32,7 @@ const posted = async (fields: object) => {
   assert.deepEqual(answer.json, row)
   return row
 }
-/** Posts in that order under one name; what is stored then. */
+/** Posts both records under one name, in this order, and returns what is stored. */
 const storedAfter = async (first: object, second: object) => {
   const { pod_name } = podPost()
   await posted({ ...first, pod_name })
@@ -46,7 +46,7 @@ const uid = async (name: string) =>
 const podCount = async () => Number((await app.sql`select count(*) from pod`)[0]!.count)
 const range = (n: number) => Array.from({ length: n }, (_, i) => i)
 
-test('POST /pod/spec 200: answers the record as posted, its keys in wire order', async () => {
+test('POST /pod/spec 200: the answer is the record as posted, its keys in wire order', async () => {
   const body = wholePodPost({ pod_ips: ['fd00::1'] })
   const answer = await post(body)
   assert.equal(answer.status, 200)
@@ -56,7 +56,7 @@ test('POST /pod/spec 200: answers the record as posted, its keys in wire order',
   assert.deepEqual(await stored(body.pod_name), answer.json)
 })
 
-test('POST /pod/spec 200: what was not sent is null in the answer, not what is stored', async () => {
+test('POST /pod/spec 200: a field that was not sent is null in the answer, even if a value is stored', async () => {
   const body = wholePodPost()
   await post(body)
   const { pod_name, pod_ip, time_stamp, node_name, is_dead } = body
@@ -86,7 +86,7 @@ for (const [key, [first, second]] of Object.entries(OPTIONAL)) {
   })
 }
 
-test('POST /pod/spec 200: address, node, liveness and time are always replaced, by an earlier time too', async () => {
+test('POST /pod/spec 200: address, node, liveness and time are always replaced, even by a post with an earlier time', async () => {
   const changed = { pod_ip: '10.7.7.7', node_name: 'node-9', is_dead: true, time_stamp: '2020-01-01T00:00:00' }
   const row = await storedAfter({ pod_ips: ['10.1.1.1', 'fd00::2'] }, changed)
   assert.deepEqual({ ...row, ...changed }, row)
@@ -94,7 +94,7 @@ test('POST /pod/spec 200: address, node, liveness and time are always replaced, 
   assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
 })
 
-test('POST /pod/spec 200: a dead pod that is posted again lives again', async () => {
+test('POST /pod/spec 200: a dead pod that is posted as alive is alive again', async () => {
   assert.equal((await storedAfter({ is_dead: true }, { is_dead: false })).is_dead, false)
 })
 
@@ -104,7 +104,7 @@ test('POST /pod/spec 200: unknown keys are ignored, a malformed image inventory 
 })
 
 for (const pod_name of ['', ' ', '\t\n', '\u{a0}']) {
-  test(`POST /pod/spec 200: a name of ${JSON.stringify(pod_name)} is echoed as posted, not written, and warned of`, async () => {
+  test(`POST /pod/spec 200: a pod named ${JSON.stringify(pod_name)} is echoed as posted and logged as a warning, but not written`, async () => {
     const before = await podCount()
     const body = podPost({
       pod_name,
@@ -136,7 +136,7 @@ test('POST /pod/spec 400: a record without a name that is nested too deep to be 
   }
 })
 
-test('POST /pod/spec 200: a name with spaces around it is a name like any other', async () => {
+test('POST /pod/spec 200: a name with spaces around it is stored as sent', async () => {
   assert.equal((await posted({ pod_name: ' web ' })).pod_name, ' web ')
 })
 
@@ -155,7 +155,7 @@ const ADDRESSES: [pod_ip: string, pod_ips: unknown, expected: string[]][] = [
   ['None', ['fe80::1%eth0', '010.0.0.1', '10.0.0.0/8'], ['None', 'fe80::1%eth0', '010.0.0.1', '10.0.0.0/8']],
 ]
 for (const [pod_ip, pod_ips, expected] of ADDRESSES) {
-  test(`POST /pod/spec 200: ${JSON.stringify(pod_ip)} with ${JSON.stringify(pod_ips)} holds ${JSON.stringify(expected)}`, async () => {
+  test(`POST /pod/spec 200: pod_ip ${JSON.stringify(pod_ip)} with pod_ips ${JSON.stringify(pod_ips)} is stored as ${JSON.stringify(expected)}`, async () => {
     const row = await posted({ pod_ip, pod_ips })
     assert.deepEqual(row.pod_ips, expected)
     assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
@@ -216,7 +216,7 @@ for (const [sent, kept] of MANIFESTS) {
   })
 }
 
-test('POST /pod/spec 200: what the manifest drops may be nested as deep as a body may', async () => {
+test('POST /pod/spec 200: a part of the manifest that is dropped may be nested as deep as the limit of a body', async () => {
   const deep = `${'['.repeat(MAX_BODY_DEPTH - 3)}${']'.repeat(MAX_BODY_DEPTH - 3)}`
   const text = JSON.stringify(podPost({ pod_obj: { metadata: {}, spec: { containers: 0 } } })).replace(
     ':0}',
@@ -269,12 +269,12 @@ for (const [fields, expected, warned] of STARTED) {
   })
 }
 
-test('POST /pod/spec 200: an unknown start fills in later, and a known one is not forgotten', async () => {
+test('POST /pod/spec 200: a missing start is set by a later post, and a known start is kept when a later post has no valid one', async () => {
   assert.equal((await storedAfter({}, START('2024-05-01T09:00:00Z'))).started_at, '2024-05-01T09:00:00')
   assert.equal((await storedAfter(START('2024-05-01T09:00:00Z'), START('bad'))).started_at, '2024-05-01T09:00:00')
 })
 
-test('POST /pod/spec 200: capture levels are trimmed and lower-cased; an unknown one is null and warned of', async () => {
+test('POST /pod/spec 200: capture levels are trimmed and lower-cased; an unknown one is null and logged as a warning', async () => {
   for (const level of ['full', 'high', 'medium', 'low', 'custom'])
     assert.equal((await posted({ capture_level: ` ${level.toUpperCase()}\t` })).capture_level, level)
   assert.equal((await posted({ capture_level: `${' '.repeat(100)}full${'\n'.repeat(100_000)}` })).capture_level, 'full')
@@ -311,19 +311,19 @@ test('POST /pod/spec 200: text of any script, escapes and labels come back as se
 
 const BARE = ['pod_name', 'pod_ip', 'time_stamp', 'node_name', 'is_dead'] as const
 const manifest = (uid?: unknown) => ({ metadata: uid === undefined ? {} : { uid } })
-test('POST /pod/spec 200: a manifest with another uid is that of another pod: of the old one nothing is left', async () => {
+test('POST /pod/spec 200: a manifest with another uid is another pod, and nothing of the old pod is kept', async () => {
   const old = wholePodPost({ pod_ips: ['fd00::7'] })
   const bare = Object.fromEntries(BARE.map((key) => [key, old[key]]))
   await posted(old)
   await post({ ...bare, pod_obj: manifest('uid-2') })
   const nulls = Object.fromEntries(POD_KEYS.map((key) => [key, null]))
-  // Of a manifest that does not say otherwise.
+  // Derived from a manifest without `hostNetwork`.
   const derived = { host_network: false, pod_ips: [old.pod_ip] }
   assert.deepEqual(await stored(old.pod_name), { ...nulls, ...bare, ...derived, pod_obj: manifest('uid-2') })
   assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
 })
 
-test('POST /pod/spec 200: with one uid, none, or the same, nothing is forgotten', async () => {
+test('POST /pod/spec 200: stored values are kept when the uid is the same, or missing in one of the manifests or both', async () => {
   const uids: [stored: unknown, posted: unknown][] = [
     ['uid-1', undefined],
     [undefined, 'uid-1'],
@@ -346,7 +346,7 @@ test('POST /pod/spec 200: with one uid, none, or the same, nothing is forgotten'
   }
 })
 
-test('POST /pod/spec 200: the uid beside the row follows pod_obj', async () => {
+test('POST /pod/spec 200: the column pod_uid follows the uid in pod_obj', async () => {
   const { pod_name } = podPost()
   const expected: [fields: object, uid: string | null][] = [
     [{}, null],
@@ -366,7 +366,7 @@ test('POST /pod/spec 200: the uid beside the row follows pod_obj', async () => {
   }
 })
 
-test('POST /pod/spec 200: a repeat writes nothing, with fewer keys too', async () => {
+test('POST /pod/spec 200: a repeated post writes nothing, even with fewer keys', async () => {
   const body = wholePodPost({ pod_ips: ['fd00::5'] })
   await post(body)
   const before = await version(body.pod_name)
@@ -400,11 +400,11 @@ test('POST /pod/spec 200: a change of any one key is written', async () => {
   assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
 })
 
-test('POST /pod/spec 200: a repeat at a new time touches no index', async () => {
-  // As many versions as a page holds in reserve: old ones go only once no session may look at them any more.
+test('POST /pod/spec 200: a repeated post with a new time touches no index', async () => {
+  // No more new row versions than a page has free space for: open transactions may keep the old ones.
   const pods = range(3).map(() => wholePodPost())
   const flushed = async () => {
-    // On the connection that has just written: it keeps its counts to itself for a while.
+    // Flushed on the connection that has just written: PostgreSQL reports its counts only after a while.
     await app.db.ingest((sql) => sql`select pg_stat_force_next_flush()`)
     const [counts] = await app.sql`
       select n_tup_upd::int as updates, n_tup_hot_upd::int as hot from pg_stat_user_tables where relname = 'pod'`
@@ -437,7 +437,7 @@ for (const { what, status, says, ...request } of refusedBodies(unwritten, 'pod_n
   })
 }
 
-/** Every way a single field can be wrong. */
+/** Invalid values of each field. */
 const BAD_FIELDS: Record<string, unknown[]> = {
   pod_name: [undefined, null, 7, ['web'], {}, 'n'.repeat(254)],
   pod_ip: [undefined, null, 10, ['10.0.0.1'], '1'.repeat(129)],
@@ -466,7 +466,7 @@ for (const [field, values] of Object.entries(BAD_FIELDS)) {
   })
 }
 
-test('POST /pod/spec 200: fields of the longest length, of the widest characters', async () => {
+test('POST /pod/spec 200: fields of the greatest length are accepted, in characters of three bytes', async () => {
   const name = '元'.repeat(253)
   await posted({
     ...{ pod_name: name, pod_namespace: name, node_name: name, pod_identity: name, workload_name: name },
@@ -520,7 +520,7 @@ test('POST /pod/spec 200: integers beyond 2^53 in the manifest keep their digits
   const { pod_name, ...rest } = podPost({ node_name: 'exact', pod_obj: 0 })
   const sent = kept.replace('}}', ',"managedFields":[]},"status":{"n":9007199254740993}}')
   const text = (name: string) => JSON.stringify({ pod_name: name, ...rest }).replace('"pod_obj":0', `"pod_obj":${sent}`)
-  // Those beside it leave in the same statement.
+  // One statement writes all three.
   const answers = await Promise.all([post(podPost()), post(text(pod_name)), post(podPost())])
   assert.ok(answers[1]!.text.includes(`"pod_obj":${kept},`), answers[1]!.text)
   for (const path of [`name/${pod_name}`, `ip/${rest.pod_ip}`, 'list/exact', 'info'])
@@ -531,7 +531,7 @@ test('POST /pod/spec 200: integers beyond 2^53 in the manifest keep their digits
   assert.deepEqual(await version(pod_name), before)
 })
 
-test('POST /pod/spec 200: where something else than a number is due, a long integer is none, as a short one', async () => {
+test('POST /pod/spec 200: a long integer where another type is expected is treated like a short one', async () => {
   for (const n of ['7', '9007199254740993']) {
     const { pod_name, ...rest } = podPost({ pod_obj: 0 })
     const text = JSON.stringify({ pod_name, ...rest })
@@ -549,7 +549,7 @@ test('POST /pod/spec 200: where something else than a number is due, a long inte
   }
 })
 
-test('POST /pod/spec 400: text no database can hold, wherever it stands', async () => {
+test('POST /pod/spec 400: text that PostgreSQL cannot store, in any field', async () => {
   const before = await podCount()
   const places = [
     ...['pod_name', 'pod_ip', 'node_name', 'pod_namespace', 'pod_identity', 'workload_kind', 'workload_name'].map(
@@ -593,7 +593,7 @@ test('POST /pod/spec 403: a token without the scope ingest', async () => {
   assert.deepEqual([...(await guarded.sql`select from pod`)], [])
 })
 
-test('POST /pod/spec 200: the tokens of agents and of older installations', async () => {
+test('POST /pod/spec 200: the token of agents and the shared token of older installations are accepted', async () => {
   for (const token of [TOKENS.BROKER_TOKEN_INGEST, TOKENS.BROKER_AUTH_TOKEN])
     assert.equal((await guarded.post('/pod/spec', podPost(), { token })).status, 200)
 })
@@ -608,7 +608,7 @@ test('POST /pod/spec 503: the row is locked for longer than a statement may take
   assert.equal((await guarded.post('/pod/spec', body, { token })).status, 200)
 })
 
-test('POST /pod/spec 200: 24 posts of one name at once leave one row, that of one of them', async () => {
+test('POST /pod/spec 200: 24 concurrent posts of one name leave one row, equal to one of the posts', async () => {
   const { pod_name } = podPost()
   const bodies = range(24).map((i) =>
     wholePodPost({ pod_name, pod_ip: `10.6.0.${i}`, pod_ips: [`fd06::${i + 1}`], node_name: `node-${i}` }),
@@ -624,7 +624,7 @@ test('POST /pod/spec 200: 24 posts of one name at once leave one row, that of on
   assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
 })
 
-test('POST /pod/spec 200: posts of one pod with moving addresses, from two processes, keep its addresses exact', async () => {
+test('POST /pod/spec 200: concurrent posts of one pod with changing addresses, through two processes, leave the right addresses', async () => {
   const { pod_name } = podPost()
   const all = range(6).map((i) => `10.8.0.${i}`)
   for (const round of range(8)) {
@@ -639,7 +639,7 @@ test('POST /pod/spec 200: posts of one pod with moving addresses, from two proce
   }
 })
 
-test('POST /pod/spec 200: a post that waits for another of its pod sets the addresses against what that one left', async () => {
+test('POST /pod/spec 200: a post that waits for another post of its pod replaces the addresses that the other one stored', async () => {
   const { pod_name } = podPost()
   const body = podPost({ pod_name, pod_ip: '10.8.1.1' })
   await posted(body)
@@ -647,7 +647,7 @@ test('POST /pod/spec 200: a post that waits for another of its pod sets the addr
   await app.sql.begin(async (other) => {
     const moved = { ...body, pod_ip: '10.8.1.2', pod_ips: ['10.8.1.2'] }
     await other`select upsert_pods(${JSON.stringify([moved])}::text::json)`
-    // To the statement that looks what moves, its addresses are those that are stored.
+    // The statement that compares addresses cannot see the open transaction: to it this post changes none.
     second = post({ ...body, time_stamp: '2024-05-01T10:00:01' })
     await until('it waits for the row', () => isWaiting(app.sql))
   })
@@ -656,7 +656,7 @@ test('POST /pod/spec 200: a post that waits for another of its pod sets the addr
   assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
 })
 
-test('POST /pod/spec 200: two processes post the same pods in opposite orders', async () => {
+test('POST /pod/spec 200: two processes that write the same pods in opposite orders both succeed', async () => {
   const pods = range(60).map(() => podPost())
   const orders = [pods, [...pods].reverse()]
   for (const time_stamp of ['2024-05-01T10:00:01', '2024-05-01T10:00:02']) {
@@ -668,7 +668,7 @@ test('POST /pod/spec 200: two processes post the same pods in opposite orders', 
   assert.deepEqual(await podsWithWrongAddresses(app.sql), [])
 })
 
-test('POST /pod/spec 200: one that is refused does not fail those beside it', async () => {
+test('POST /pod/spec 200: a refused post does not fail the posts sent with it', async () => {
   const pods = range(30).map(() => podPost())
   const posts = pods.flatMap((pod) => [post(pod), post({ ...podPost(), pod_ip: 7 })])
   const answers = await Promise.all(posts)

@@ -14,7 +14,7 @@ const one = {
 }
 await app.post('/pod/syscalls', [one])
 
-test('GET /pod/syscalls/{name} 200: an array of one, its keys in wire order, names joined with commas', async () => {
+test('GET /pod/syscalls/{name} 200: an array of one record, its keys in wire order, names joined with commas', async () => {
   const answer = await app.get('/pod/syscalls/web-1')
   assert.equal(answer.status, 200)
   assert.deepEqual(Object.keys(answer.json[0]), ['pod_name', 'pod_namespace', 'syscalls', 'arch', 'time_stamp'])
@@ -39,7 +39,7 @@ test('GET /pod/syscalls/{name} 401: no token', async () => {
   assertUnauthorized(await guarded.get('/pod/syscalls/web-1'))
 })
 
-test('GET /pod/syscalls/{name} 404: every token reads', async () => {
+test('GET /pod/syscalls/{name} 404: every token may read', async () => {
   for (const token of Object.values(TOKENS))
     assert.equal((await guarded.get('/pod/syscalls/web-1', { token })).status, 404)
 })

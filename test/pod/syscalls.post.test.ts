@@ -23,12 +23,12 @@ async function post(...entries: unknown[]) {
 const stored = async (name: string) => (await app.get(`/pod/syscalls/${encodeURIComponent(name)}`)).json?.[0]
 const names = async (name: string) => (await stored(name))?.syscalls
 
-test('POST /pod/syscalls 200: null, for no entries too', async () => {
+test('POST /pod/syscalls 200: the answer is null, even for no entries', async () => {
   await post()
   await post(entry())
 })
 
-test('POST /pod/syscalls 200: the union of what was stored and what is posted, in first-seen order', async () => {
+test('POST /pod/syscalls 200: the stored names are the union of all posts, in first-seen order', async () => {
   const one = entry({ syscalls: ['write', 'read'] })
   await post(one)
   await post({ ...one, syscalls: ['openat'] })
@@ -45,13 +45,13 @@ test('POST /pod/syscalls 200: a first post without names makes a record with the
   assert.equal(await names(one.pod_name), 'read')
 })
 
-test('POST /pod/syscalls 200: entries of one pod in one body are united, names once', async () => {
+test('POST /pod/syscalls 200: entries of one pod in one body are merged, each name once', async () => {
   const one = entry({ syscalls: ['mmap', 'read', 'mmap'] })
   await post(one, entry(), { ...one, syscalls: ['brk', 'read'] })
   assert.equal(await names(one.pod_name), 'mmap,read,brk')
 })
 
-test('POST /pod/syscalls 200: the time goes to the greatest, namespace and architecture to the newest entry', async () => {
+test('POST /pod/syscalls 200: the greatest time is kept, with the namespace and the architecture of the newest entry', async () => {
   const one = entry({ time_stamp: '2026-01-01T09:00:00.5', pod_namespace: 'shop', arch: 'x86_64' })
   await post(one)
   await post({ ...one, time_stamp: '2026-01-01T09:00:00', pod_namespace: 'older', arch: 'aarch64', syscalls: ['late'] })
@@ -80,7 +80,7 @@ test('POST /pod/syscalls 200: the time goes to the greatest, namespace and archi
   assert.deepEqual(await stored(two.pod_name), { ...two, syscalls: 'read,write,old' })
 })
 
-test('POST /pod/syscalls 200: of entries of one time the later one has the namespace and the architecture', async () => {
+test('POST /pod/syscalls 200: when times are equal, the later entry sets the namespace and the architecture', async () => {
   const one = entry({ pod_namespace: 'shop', arch: 'x86_64' })
   await post(one)
   for (const changed of [
@@ -92,7 +92,7 @@ test('POST /pod/syscalls 200: of entries of one time the later one has the names
   }
 })
 
-test('POST /pod/syscalls 200: what adds nothing writes nothing', async () => {
+test('POST /pod/syscalls 200: a post that adds nothing is not written', async () => {
   const one = entry()
   await post(one)
   const version = async () =>
@@ -120,7 +120,7 @@ test('POST /pod/syscalls 200: blank names are skipped, the entry and its other n
   assert.equal(await names(one.pod_name), 'read,write,close')
 })
 
-test('POST /pod/syscalls 413: more entries than there may be, and nothing is written', async () => {
+test('POST /pod/syscalls 413: more entries than the limit, and nothing is written', async () => {
   const one = entry()
   const answer = await app.post('/pod/syscalls', Array(MAX_SYSCALL_ENTRIES + 1).fill(one))
   assert.deepEqual([answer.status, answer.text], [413, `body has more than ${MAX_SYSCALL_ENTRIES} elements`])
@@ -164,7 +164,7 @@ test('POST /pod/syscalls 400: a missing key, a wrong type or a bad value names i
   }
 })
 
-test('POST /pod/syscalls 400: a body that is no array', async () => {
+test('POST /pod/syscalls 400: a body that is not an array', async () => {
   for (const body of ['', '[', '{}', 'null', '7', JSON.stringify(entry())])
     assert.equal(
       (await app.request('POST', '/pod/syscalls', { body, headers: { 'content-type': 'application/json' } })).status,

@@ -23,7 +23,7 @@ const guarded = await startApp(TOKENS)
 
 let made = 0
 
-/** A flow with a uuid and a peer of its own; a key given as undefined is left out. */
+/** A flow with a unique uuid and peer; a key given as undefined is left out. */
 function flow(fields: Record<string, unknown> = {}) {
   made++
   return {
@@ -56,7 +56,7 @@ async function post(body: unknown): Promise<number> {
   return answer.json
 }
 const rows = async () => Number((await app.sql`select count(*) from traffic`)[0]!.count)
-/** Posts the body; exactly those of its flows are stored that are named. */
+/** Posts the body and asserts that exactly the flows in `stored` were stored. */
 async function assertStored(body: Flow[], stored: Flow[]): Promise<void> {
   const before = await rows()
   assert.equal(await post(body), stored.length)
@@ -65,7 +65,7 @@ async function assertStored(body: Flow[], stored: Flow[]): Promise<void> {
   for (const one of body) if (stored.includes(one)) assert.ok(uuids.has(one.uuid), `not stored: ${JSON.stringify(one)}`)
 }
 
-test('POST /pod/traffic/batch 200: the number of rows inserted, 0 for none', async () => {
+test('POST /pod/traffic/batch 200: the answer is the number of inserted rows', async () => {
   const answer = await app.post('/pod/traffic/batch', [])
   assert.deepEqual([answer.status, answer.text, answer.headers.get('content-type')], [200, '0', 'application/json'])
   const three = flows(3)
@@ -75,7 +75,7 @@ test('POST /pod/traffic/batch 200: the number of rows inserted, 0 for none', asy
   await assertStored([again(three[0]!), fresh, again(three[2]!)], [fresh])
 })
 
-test('POST /pod/traffic/batch 200: every column, and a row only where it belongs', async () => {
+test('POST /pod/traffic/batch 200: every column of every flow is stored in its own row', async () => {
   const sent = flows(50).map((one, i) => ({
     ...one,
     ...(i % 3 ? {} : { pod_name: null, drop_cause: 'no-policy', syn_retries: i }),
@@ -91,7 +91,7 @@ test('POST /pod/traffic/batch 200: every column, and a row only where it belongs
   }
 })
 
-test('POST /pod/traffic/batch 200: a retried body inserts nothing, with its memory or without', async () => {
+test('POST /pod/traffic/batch 200: a retried body inserts nothing, whether or not its flows are still in memory', async () => {
   const body = flows(100).map((one, i) => ({ ...one, ip_protocol: i % 10 ? 'TCP' : 'UDP' }))
   assert.equal(await post(body), 100)
   assert.equal(await post(body), 0)
@@ -101,7 +101,7 @@ test('POST /pod/traffic/batch 200: a retried body inserts nothing, with its memo
   assert.equal(await post(body.map((one) => again(one))), 0)
 })
 
-test('POST /pod/traffic/batch 200: a flow of memory, one of the table and a new one', async () => {
+test('POST /pod/traffic/batch 200: a body with a flow known in memory, one known in the table and a new one inserts the new one only', async () => {
   const [inMemory, inTable, fresh] = flows(3) as [Flow, Flow, Flow]
   await post([inTable])
   app.deps.seen.clear()
@@ -128,7 +128,7 @@ test('POST /pod/traffic/batch 200: inserted and duplicate flows are counted', as
 
 // ---- Repeats within one body ----------------------------------------------------------------------------------------
 
-test('POST /pod/traffic/batch 200: of a flow and its repeats the first is kept', async () => {
+test('POST /pod/traffic/batch 200: a flow and its repeats in one body are stored once, as the first', async () => {
   const one = flow()
   await assertStored([one, again(one, { time_stamp: '2031-01-01T00:00:00', pod_name: 'x' }), again(one)], [one])
   const spelled = flow({ pod_ip: 'fd00::1', traffic_in_out_ip: '::ffff:10.3.0.1' })
@@ -146,23 +146,23 @@ const MEMBERS = [
 ]
 
 for (const member of MEMBERS) {
-  test(`POST /pod/traffic/batch 200: flows without ${member} repeat each other within a body only`, async () => {
+  test(`POST /pod/traffic/batch 200: flows without ${member} are duplicates of each other within one body`, async () => {
     const one = flow({ [member]: null, pod_name: null })
     await assertStored([one, again(one), again(one, { [member]: undefined })], [one])
     const [second, other] = [again(one), again(one, { [member]: '9' })]
-    // Without a protocol the six members are whole, and another protocol makes no other flow.
+    // The protocol is not one of the six members, so a flow without it is still compared with the table.
     const isWhole = member === 'ip_protocol'
     await assertStored([second, other, again(one), again(other)], isWhole ? [] : [second, other])
   })
 }
 
-test('POST /pod/traffic/batch 200: flows of nulls that differ in one member are different', async () => {
+test('POST /pod/traffic/batch 200: flows that are null but for one member are different flows', async () => {
   const nothing = Object.fromEntries(MEMBERS.map((member) => [member, null]))
   const all = [flow(nothing), ...MEMBERS.map((member) => flow({ ...nothing, [member]: '1' }))]
   await assertStored([...all, ...all.map((one) => again(one))], all)
 })
 
-test('POST /pod/traffic/batch 200: UDP flows that share a port are one, in a body as in the table', async () => {
+test('POST /pod/traffic/batch 200: UDP flows of one body that share a port are duplicates', async () => {
   const first = flow({ ip_protocol: 'UDP', pod_port: '1', traffic_in_out_port: '1' })
   const otherPodPort = again(first, { pod_port: '2' })
   const otherPeerPort = again(first, { traffic_in_out_port: '2' })
@@ -170,7 +170,7 @@ test('POST /pod/traffic/batch 200: UDP flows that share a port are one, in a bod
   await assertStored([first, otherPodPort, otherPeerPort, neither], [first, neither])
 })
 
-test('POST /pod/traffic/batch 200: a flow that was not stored suppresses none after it', async () => {
+test('POST /pod/traffic/batch 200: a flow that was not stored does not make a later one a duplicate', async () => {
   const stored = flow({ ip_protocol: 'UDP', pod_port: '1', traffic_in_out_port: '1' })
   await post([stored])
   const ports = (a: string, b: string) => again(stored, { pod_port: a, traffic_in_out_port: b })
@@ -183,7 +183,7 @@ test('POST /pod/traffic/batch 200: a flow that was not stored suppresses none af
   )
 })
 
-test('POST /pod/traffic/batch 200: hundreds of duplicates of one new UDP flow', async () => {
+test('POST /pod/traffic/batch 200: a new UDP flow with hundreds of duplicates is stored once', async () => {
   const first = flow({ ip_protocol: 'UDP' })
   await assertStored(
     [first, ...Array.from({ length: 700 }, (_, i) => again(first, { traffic_in_out_port: `${i}` }))],
@@ -191,7 +191,7 @@ test('POST /pod/traffic/batch 200: hundreds of duplicates of one new UDP flow', 
   )
 })
 
-test('POST /pod/traffic/batch 200: TCP and UDP of one body, in their order', async () => {
+test('POST /pod/traffic/batch 200: TCP and UDP flows of one body are compared in their order', async () => {
   const tcp = flow({ traffic_in_out_port: '53' })
   await assertStored([tcp, again(tcp, { ip_protocol: 'UDP', traffic_in_out_port: '54' })], [tcp])
   const udp = flow({ ip_protocol: 'UDP', traffic_in_out_port: '53' })
@@ -199,7 +199,7 @@ test('POST /pod/traffic/batch 200: TCP and UDP of one body, in their order', asy
   await assertStored([udp, later, again(udp, { ip_protocol: 'TCP' })], [udp, later])
 })
 
-test('POST /pod/traffic/batch 200: a flow that waits is not overtaken by one that would suppress it', async () => {
+test('POST /pod/traffic/batch 200: a flow refused for its uuid does not change the order in which the rest of the body is stored', async () => {
   const taken = flow()
   await post([taken])
   const [refused] = flows(1, { uuid: taken.uuid, ip_protocol: 'SCTP', pod_port: '1', traffic_in_out_port: null }) as [
@@ -210,18 +210,18 @@ test('POST /pod/traffic/batch 200: a flow that waits is not overtaken by one tha
   await assertStored([refused, waits, overtakes], [waits, overtakes])
 })
 
-test('POST /pod/traffic/batch 200: of a uuid and its repeats the first flow is kept', async () => {
+test('POST /pod/traffic/batch 200: the first flow of a uuid in a body is stored, later ones with the same uuid are not', async () => {
   const one = flow()
   const [other, third] = flows(2, { uuid: one.uuid }) as [Flow, Flow]
   assert.equal(await post([one, other, third]), 1)
   const [kept] = await app.sql`select traffic_in_out_ip from traffic where uuid = ${one.uuid}`
   assert.equal(kept!.traffic_in_out_ip, one.traffic_in_out_ip)
-  // Neither became known for a flow that is stored.
+  // The two others are not remembered as stored: under new uuids they are new flows.
   const fresh = [again(other), again(third)]
   await assertStored(fresh, fresh)
 })
 
-test('POST /pod/traffic/batch 200: a uuid that is taken fails no neighbour, whatever the broker expects of the body', async () => {
+test('POST /pod/traffic/batch 200: a flow whose uuid is taken does not fail the other flows of its body, nor the next body', async () => {
   const taken = flow()
   await post([taken])
   for (let i = 0; i < 3; i++) {
@@ -238,7 +238,7 @@ test('POST /pod/traffic/batch 200: a uuid that is taken fails no neighbour, what
 
 // ---- Size, order and concurrent posts -------------------------------------------------------------------------------
 
-test('POST /pod/traffic/batch 200: the thousand flows that an agent may have kept, and the most that fit into a body', async () => {
+test('POST /pod/traffic/batch 200: 1000 flows are accepted, and so are as many as fit into a body', async () => {
   assert.equal(await post(flows(1_000)), 1_000)
   const many: object[] = []
   for (let bytes = 2; bytes < MAX_CORE_BODY_BYTES - 400; ) {
@@ -251,7 +251,7 @@ test('POST /pod/traffic/batch 200: the thousand flows that an agent may have kep
   assert.equal(await post(many), 0)
 })
 
-test('POST /pod/traffic/batch 200: as many elements as there may be, with next to nothing in them; one more is 413', async () => {
+test('POST /pod/traffic/batch 200: the greatest number of elements is accepted, one more is refused with 413', async () => {
   const tiny = (count: number, fields: (i: number) => object) =>
     Array.from({ length: count }, (_, i) => ({
       uuid: `t${made}-${i}`,
@@ -281,7 +281,7 @@ test('POST /pod/traffic/batch 200: the same body from twenty clients of two proc
   assert.equal(await rows(), before + 100)
 })
 
-test('POST /pod/traffic/batch 200: many clients at once each hear of their own flows', async () => {
+test('POST /pod/traffic/batch 200: concurrent clients each get the number of their own inserted flows', async () => {
   const bodies = Array.from({ length: 40 }, (_, i) => flows((i * 7) % 30))
   const shared = flow()
   const answers = await Promise.all(bodies.map((body) => post([...body, again(shared)])))
@@ -303,7 +303,7 @@ for (const { what, body, headers } of acceptedSpellings([flow({ uuid: 'spelled' 
 
 // ---- Peers ----------------------------------------------------------------------------------------------------------
 
-test('POST /pod/traffic/batch 200: one address, each flow its own time', async () => {
+test('POST /pod/traffic/batch 200: flows to one address are stamped with the peer at their own time', async () => {
   const pod_ip = '10.60.0.1'
   const T = (time: string) => `2024-05-01T${time}`
   for (const one of [
@@ -350,7 +350,7 @@ test('POST /pod/traffic/batch 200: one address, each flow its own time', async (
   }
 })
 
-test('POST /pod/traffic/batch 200: what a client says of the peer is discarded', async () => {
+test('POST /pod/traffic/batch 200: peer fields sent by a client are discarded', async () => {
   const lie = flow({
     pod_name: 'liar',
     peer_kind: 'external',
@@ -374,7 +374,7 @@ const assertRefused = async (status: number, says: RegExp, body: unknown, header
   assert.equal(await rows(), before)
 }
 
-// The shared list holds what is wrong with bodies of one object; around it goes an array where the fault is within.
+// `refusedBodies` makes bodies of one object. Where the fault is within the object, an array is put around it.
 const wrapped = (body: string | Uint8Array) => Buffer.concat([Buffer.from('['), Buffer.from(body), Buffer.from(']')])
 const isWithin = (what: string) => /U\+0000|surrogate|UTF-8|content type/.test(what)
 const refused = refusedBodies(flow({ uuid: 'refused' }), 'pod_name').filter(
@@ -396,17 +396,17 @@ for (const { what, says, body, headers } of refused.filter(({ status }) => statu
 for (const { what, says, body, headers } of refused.filter(({ status }) => status === 415))
   test(`POST /pod/traffic/batch 415: ${what}`, () => assertRefused(415, says, wrapped(body), headers))
 
-test('POST /pod/traffic/batch 400: what is no array', async () => {
+test('POST /pod/traffic/batch 400: a body that is not an array', async () => {
   for (const body of ['null', '7', '"text"', '{}', JSON.stringify(flow()), JSON.stringify({ 0: flow(), length: 1 })])
     await assertRefused(400, /^Json deserialize error: .*expected array/, body)
 })
 
-test('POST /pod/traffic/batch 400: an element that is no object, by its index', async () => {
+test('POST /pod/traffic/batch 400: an element that is not an object is named by its index', async () => {
   for (const element of [null, 7, 'text', [], [flow()], true])
     await assertRefused(400, /^Json deserialize error: \[2\]: .*expected object/, [flow(), flow(), element, flow()])
 })
 
-test('POST /pod/traffic/batch 400: a bad element by index and field, and nothing of the body is written', async () => {
+test('POST /pod/traffic/batch 400: a bad element is named by index and field, and nothing of the body is written', async () => {
   const bad: [string, unknown, RegExp][] = [
     ['uuid', undefined, /expected string/],
     ['uuid', null, /expected string/],
@@ -434,7 +434,7 @@ test('POST /pod/traffic/batch 400: a bad element by index and field, and nothing
     }
 })
 
-test('POST /pod/traffic/batch 400: of several bad elements of a kind the first is named', async () => {
+test('POST /pod/traffic/batch 400: the first of several bad elements of one kind is named', async () => {
   const late = flow({ time_stamp: 'late' })
   await assertRefused(400, /^Json deserialize error: \[1\]\.time_stamp: /, [
     flow(),
@@ -449,7 +449,7 @@ test('POST /pod/traffic/batch 400: of several bad elements of a kind the first i
   ])
 })
 
-test('POST /pod/traffic/batch 400: U+0000 and half a surrogate by index and field', async () => {
+test('POST /pod/traffic/batch 400: U+0000 and half a surrogate are named by index and field', async () => {
   const at = (index: number, escaped: string) => {
     const body: object[] = flows(index + 2)
     body[index] = flow({ decision: '@' })
@@ -459,7 +459,7 @@ test('POST /pod/traffic/batch 400: U+0000 and half a surrogate by index and fiel
   await assertRefused(400, /^Json deserialize error: \[5\]\.decision: half a surrogate pair/, at(5, '\\ud83d'))
 })
 
-test('POST /pod/traffic/batch 400: a refused body leaves no trace in memory', async () => {
+test('POST /pod/traffic/batch 400: the flows of a refused body are not remembered', async () => {
   const good = flow()
   await assertRefused(400, /\[1\]/, [good, flow({ time_stamp: BAD_TIMES[0] })])
   await assertStored([good], [good])
@@ -473,7 +473,7 @@ after(() => {
   server.close()
 })
 
-/** Sends bytes as they are and reads until the connection ends or `enough` has come. */
+/** Sends bytes as they are and reads until the connection ends or the answer matches `enough`. */
 async function raw(parts: (string | Buffer)[], enough: RegExp): Promise<string> {
   const socket = connect((server.address() as { port: number }).port, '127.0.0.1')
   let heard = ''
@@ -508,7 +508,7 @@ test('POST /pod/traffic/batch 413: a body without a length that grows beyond the
   assert.match(await raw([`${HEAD}transfer-encoding: chunked\r\n\r\n`, ...pieces], /larger than/), /^HTTP\/1.1 413 /)
 })
 
-test('POST /pod/traffic/batch 413: an announced length is refused before a byte of it', async () => {
+test('POST /pod/traffic/batch 413: an announced length over the limit is refused before the body is sent', async () => {
   assert.match(
     await raw([`${HEAD}content-length: ${MAX_CORE_BODY_BYTES + 1}\r\n\r\n`], /larger than/),
     /^HTTP\/1.1 413 /,
@@ -531,7 +531,7 @@ test('POST /pod/traffic/batch 400: a connection that ends within the body stores
 
 const INGEST = { token: TOKENS.BROKER_TOKEN_INGEST }
 
-test('POST /pod/traffic/batch 401: no token, or an unknown one, however the path is spelled', async () => {
+test('POST /pod/traffic/batch 401: no token, or an unknown one, in any spelling of the path', async () => {
   for (const path of ['/pod/traffic/batch', '/pod/traffic/%62atch', '/pod/%74raffic/batch']) {
     assertUnauthorized(await guarded.post(path, flows(1)))
     assertUnauthorized(await guarded.post(path, 'not even JSON', { token: 'unknown' }))
@@ -544,12 +544,12 @@ test('POST /pod/traffic/batch 403: a token without the scope ingest', async () =
   assert.equal((await guarded.sql`select from traffic`).length, 0)
 })
 
-test('POST /pod/traffic/batch 200: the tokens of agents and the shared one may post', async () => {
+test('POST /pod/traffic/batch 200: the token of agents and the shared token may post', async () => {
   for (const token of [TOKENS.BROKER_TOKEN_INGEST, TOKENS.BROKER_AUTH_TOKEN])
     assert.equal((await guarded.post('/pod/traffic/batch', flows(1), { token })).text, '1')
 })
 
-test('POST /pod/traffic/batch 404: another verb, or more of a path, before the token is looked at', async () => {
+test('POST /pod/traffic/batch 404: another method or a longer path is answered before the token is checked', async () => {
   for (const [method, path] of [
     ['PUT', '/pod/traffic/batch'],
     ['POST', '/pod/traffic/batch/'],
@@ -569,7 +569,7 @@ test('POST /pod/traffic/batch 503: the database cancels the statement; nothing w
   assert.equal((await guarded.post('/pod/traffic/batch', body, INGEST)).text, '10')
 })
 
-test('POST /pod/traffic/batch 503: all who wait for the statement hear of it, and all may come again', async () => {
+test('POST /pod/traffic/batch 503: every request that waits for the statement gets 503, and all retries succeed', async () => {
   const bodies = Array.from({ length: 5 }, () => flows(3))
   const send = () => Promise.all(bodies.map((body) => guarded.post('/pod/traffic/batch', body, INGEST)))
   await whileRefused(guarded.sql, 'traffic', async () => {
@@ -581,7 +581,7 @@ test('POST /pod/traffic/batch 503: all who wait for the statement hear of it, an
   )
 })
 
-test('POST /pod/traffic/batch 503: no connection', async () => {
+test('POST /pod/traffic/batch 503: there is no database connection; an empty body is still answered', async () => {
   const ended = await startApp()
   await ended.db.end()
   const answer = await ended.post('/pod/traffic/batch', flows(1))

@@ -30,7 +30,7 @@ const uuids = async (name: string): Promise<string[]> => {
 }
 const store = (rows: Record<string, unknown>[]) =>
   app.sql`insert into traffic select * from json_populate_recordset(null::traffic, ${JSON.stringify(rows)}::text::json)`
-/** Gives a pod this many rows, `<pod>/<n>` being the n-th newest; each time is that of `alike` rows. */
+/** Stores `count` rows of a pod; the uuid of the n-th newest is `<pod>/<n>`. `alike` rows share each time. */
 const storeMany = (pod: string, count: number, alike = 1) => app.sql`
   insert into traffic (uuid, pod_name, time_stamp)
   select ${pod}::text || '/' || to_char(n, 'FM000000'), ${pod}, timestamp '2024-05-01' - (n / ${alike}::int) * interval '1 microsecond'
@@ -39,14 +39,14 @@ const numbers = (pod: string, count: number) =>
   Array.from({ length: count }, (_, i) => `${pod}/${String(i + 1).padStart(6, '0')}`)
 const T = (time: string) => `2024-05-01T${time}`
 
-test('GET /pod/traffic/{name} 404: nothing of that pod', async () => {
+test('GET /pod/traffic/{name} 404: there are no rows of the pod', async () => {
   await store([{ uuid: 'other', pod_name: 'web-0', time_stamp: T('10:00:00') }])
   await store([{ uuid: 'nameless', pod_name: null, time_stamp: T('10:00:00') }])
   for (const name of ['nobody', 'web', 'web-00', 'Web-0', 'web-0 ', 'web-_', 'web%', 'null', 'batch', '*'])
     assertNoData(await of(name))
 })
 
-test('GET /pod/traffic/{name} 200: the rows of the pod in the shape and order of the list', async () => {
+test('GET /pod/traffic/{name} 200: the rows of the pod have the shape and order of GET /pod/traffic', async () => {
   const rows = [
     { uuid: 'b', pod_name: 'shape', time_stamp: T('10:00:00.000002'), pod_namespace: 'shop', syn_retries: 5 },
     {
@@ -74,7 +74,7 @@ test('GET /pod/traffic/{name} 200: the rows of the pod in the shape and order of
 })
 
 for (const name of ['a/b', 'a%b', 'a b', 'é', '\u{1f680}', '"\'\\', 'a?b#c', '%2F', '+', "'; drop table traffic; --"]) {
-  test(`GET /pod/traffic/{name} 200: a pod of the name ${JSON.stringify(name)}`, async () => {
+  test(`GET /pod/traffic/{name} 200: the rows of a pod named ${JSON.stringify(name)}`, async () => {
     await store([{ uuid: `named ${name}`, pod_name: name, time_stamp: T('10:00:00') }])
     assert.deepEqual(await uuids(name), [`named ${name}`])
   })
@@ -86,24 +86,24 @@ test('GET /pod/traffic/{name} 400: U+0000 in the name', async () => {
   assert.match(answer.text, /^Path deserialize error: name: U\+0000/)
 })
 
-test('GET /pod/traffic/{name} 200: bytes that are not UTF-8 name no pod', async () => {
+test('GET /pod/traffic/{name} 200: a name that is not UTF-8 matches no pod', async () => {
   for (const path of ['/pod/traffic/%ff', '/pod/traffic/%e9', '/pod/traffic/%']) assertNoData(await app.get(path))
   assert.equal((await of('web-0')).status, 200)
 })
 
-// ---- No limit -------------------------------------------------------------------------------------------------------
+// ---- Lists of any length --------------------------------------------------------------------------------------------
 
 const BOTH_ROWS = FIRST_PAGE_ROWS + PAGE_ROWS
 const COUNTS = [FIRST_PAGE_ROWS, PAGE_ROWS, BOTH_ROWS].flatMap((rows) => [rows - 1, rows, rows + 1])
 for (const count of [1, ...COUNTS, BOTH_ROWS + PAGE_ROWS, 20_001]) {
-  test(`GET /pod/traffic/{name} 200: all of ${count} rows, each once and in order`, async () => {
+  test(`GET /pod/traffic/{name} 200: all ${count} rows are sent, each once and in order`, async () => {
     const pod = `pod-of-${count}`
     await storeMany(pod, count)
     assert.deepEqual(await uuids(pod), numbers(pod, count))
   })
 }
 
-test('GET /pod/traffic/{name} 200: rows of one time across the edges of pages', async () => {
+test('GET /pod/traffic/{name} 200: rows with equal times are in order across pages', async () => {
   await storeMany('alike', 10_500, 4_000)
   const rows = (await of('alike')).json as { uuid: string; time_stamp: string }[]
   const sorted = await app.sql`select uuid from traffic where pod_name = 'alike' order by time_stamp desc, uuid desc`
@@ -115,14 +115,14 @@ test('GET /pod/traffic/{name} 200: rows of one time across the edges of pages', 
   assert.deepEqual(await uuids('at-once'), numbers('at-once', 10_001).reverse())
 })
 
-test('GET /pod/traffic/{name} 200: pages of one time whose values hold control characters', async () => {
+test('GET /pod/traffic/{name} 200: rows with equal times and control characters are in order across pages', async () => {
   const pod = 'awkward\u0001'
   await storeMany(pod, 10_001, 1_000_000)
   await app.sql`update traffic set pod_namespace = e'\\x01' where pod_name = ${pod}`
   assert.deepEqual(await uuids(pod), numbers(pod, 10_001).reverse())
 })
 
-test('GET /pod/traffic/{name} 200: the same order for values that hold control characters', async () => {
+test('GET /pod/traffic/{name} 200: uuids with control characters are in order', async () => {
   const uuidsOf = ['\u001f', 'a\u001fb', 'B', 'é\u0001', 'z', '0\u001f']
   await store(uuidsOf.map((uuid) => ({ uuid: `odd ${uuid}`, pod_name: 'odd\u001f', time_stamp: T('10:00:00') })))
   const sorted = await app.sql`select uuid from traffic where pod_name = ${'odd\u001f'} order by uuid desc`
@@ -132,7 +132,7 @@ test('GET /pod/traffic/{name} 200: the same order for values that hold control c
   )
 })
 
-test('GET /pod/traffic/{name} 200: many pods at once each get their own rows, of whatever kind and number', async () => {
+test('GET /pod/traffic/{name} 200: concurrent requests for many pods each get the rows of their pod', async () => {
   const counts = [1, 30, 999, 1_000, 1_001, 5_000, 2]
   await Promise.all(counts.map((count) => storeMany(`many-${count}`, count)))
   await store([{ uuid: 'control', pod_name: 'many-odd\u001f', time_stamp: T('10:00:00') }])
@@ -153,11 +153,11 @@ async function chunksOf(pod: string) {
 const textOf = ({ value }: { value?: Uint8Array | undefined }) => Buffer.from(value!).toString()
 const read = () => app.db.stats().gates.read
 
-test('GET /pod/traffic/{name} 200: a page is read when the one before was taken, and holds no connection until then', async () => {
+test('GET /pod/traffic/{name} 200: a page is read when the one before was taken; no connection is held in between', async () => {
   await storeMany('paged', 12_000)
   const reader = await chunksOf('paged')
   const pages: string[] = []
-  // A page leaves in slices, of which each is a view of it.
+  // A page is sent in slices; each is a view of the buffer of its page.
   let page: ArrayBufferLike | undefined
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
     assert.equal(read().inFlight, 0)
@@ -174,11 +174,11 @@ test('GET /pod/traffic/{name} 200: a page is read when the one before was taken,
   )
 })
 
-test('GET /pod/traffic/{name} 200: rows that come and go meanwhile: each that stays is sent once', async () => {
+test('GET /pod/traffic/{name} 200: rows are added and deleted while the list is sent; each row that stays is sent once', async () => {
   await storeMany('moving', 12_000)
   const reader = await chunksOf('moving')
   let text = textOf(await reader.read())
-  // Newer than all, within a page that was sent, within one that was not; and rows that are gone on both sides.
+  // New: the newest of all rows, one within the page that was sent, one within a later page. Deleted: in both.
   await store([
     { uuid: 'newest', pod_name: 'moving', time_stamp: '2030-01-01T00:00:00' },
     { uuid: 'moving/000001x', pod_name: 'moving', time_stamp: '2024-04-30T23:59:59.999999' },
@@ -200,7 +200,7 @@ test('GET /pod/traffic/{name} 200: rows that come and go meanwhile: each that st
   )
 })
 
-test('GET /pod/traffic/{name} 200: a list that is cut was not whole', async () => {
+test('GET /pod/traffic/{name} 200: a list whose next page cannot be read ends with an error', async () => {
   await storeMany('cut', 12_000)
   const reader = await chunksOf('cut')
   await reader.read()
@@ -216,7 +216,7 @@ test('GET /pod/traffic/{name} 200: a list that is cut was not whole', async () =
   assert.ok(app.logged.some((line) => String(line.msg).startsWith('a list was cut')))
 })
 
-test('GET /pod/traffic/{name} 200: over a socket, a list that is cut ends without its end', async () => {
+test('GET /pod/traffic/{name} 200: over a socket, a list that is cut is an incomplete answer', async () => {
   await storeMany('socket', 40_000)
   const request = http.get({ port, path: '/pod/traffic/socket', agent: false })
   const ended = await new Promise<{ complete: boolean; bytes: number; status: number }>((resolve, reject) => {
@@ -244,7 +244,7 @@ test('GET /pod/traffic/{name} 200: over a socket, a list that is cut ends withou
   assert.ok(ended.bytes > 0)
 })
 
-test('GET /pod/traffic/{name} 200: to HTTP/1.0, which knows no other end than that of the connection, a list that is cut is a reset', async () => {
+test('GET /pod/traffic/{name} 200: over HTTP/1.0, a list that is cut ends with a reset of the connection', async () => {
   await storeMany('ancient', FIRST_PAGE_ROWS + 1)
   const { budget } = app.deps
   const others = await budget.acquire(budget.totalKib - FIRST_PAGE_KIB)
@@ -265,7 +265,7 @@ test('GET /pod/traffic/{name} 200: to HTTP/1.0, which knows no other end than th
   }
 })
 
-test('GET /pod/traffic/{name} 200: over a socket, whole, and the budget is given back with the last byte', async () => {
+test('GET /pod/traffic/{name} 200: over a socket, all rows are sent, and the budget is free afterwards', async () => {
   await storeMany('whole', 20_001)
   const text = await (await fetch(`http://127.0.0.1:${port}/pod/traffic/whole`)).text()
   assert.deepEqual(
@@ -275,7 +275,7 @@ test('GET /pod/traffic/{name} 200: over a socket, whole, and the budget is given
   await until('the budget is back', () => app.deps.budget.availableKib === app.deps.budget.totalKib)
 })
 
-test('GET /pod/traffic/{name} 200: a next page waits until the budget has room for it', async () => {
+test('GET /pod/traffic/{name} 200: the next page waits until the budget has room for it', async () => {
   await storeMany('charged', FIRST_PAGE_ROWS + 1)
   const { budget } = app.deps
   const others = await budget.acquire(budget.totalKib - FIRST_PAGE_KIB)
@@ -292,7 +292,7 @@ test('GET /pod/traffic/{name} 200: a next page waits until the budget has room f
   assert.equal(JSON.parse(text).length, FIRST_PAGE_ROWS + 1)
 })
 
-test('GET /pod/traffic/{name} 200: a reader that goes away gives its share of the budget back', async () => {
+test('GET /pod/traffic/{name} 200: a reader that disconnects frees its share of the budget', async () => {
   await storeMany('gone', 60_000)
   await new Promise<void>((resolve, reject) => {
     const request = http.get({ port, path: '/pod/traffic/gone', agent: false }, (answer) => {
@@ -306,7 +306,7 @@ test('GET /pod/traffic/{name} 200: a reader that goes away gives its share of th
   await until('no statement is under way', () => read().inFlight === 0)
 })
 
-test('GET /pod/traffic/{name} 200: HEAD of a long list', async () => {
+test('GET /pod/traffic/{name} 200: HEAD of a long list has no body and frees the budget', async () => {
   await storeMany('head', PAGE_ROWS)
   const head = await app.request('HEAD', '/pod/traffic/head')
   assert.deepEqual([head.status, head.text], [200, ''])
@@ -323,7 +323,7 @@ test('GET /pod/traffic/{name} 401: no token, or an unknown one', async () => {
   assertUnauthorized(await guarded.get('/pod/traffic/batch'))
 })
 
-test('GET /pod/traffic/{name} 404: every token may ask', async () => {
+test('GET /pod/traffic/{name} 404: every token may read', async () => {
   for (const one of Object.values(TOKENS)) assertNoData(await guarded.get('/pod/traffic/web-0', { token: one }))
 })
 

@@ -20,12 +20,12 @@ const list = async (query = '') => {
   return answer.json as Record<string, string>[]
 }
 const uuids = async (query = '') => (await list(query)).map(({ uuid }) => uuid)
-/** Makes the table hold these rows and no others. */
+/** Replaces all rows of the table with these. */
 async function hold(rows: Record<string, unknown>[]): Promise<void> {
   await app.sql`truncate traffic`
   await app.sql`insert into traffic select * from json_populate_recordset(null::traffic, ${JSON.stringify(rows)}::text::json)`
 }
-/** Makes the table hold this many rows, `n` being the n-th newest. */
+/** Replaces all rows of the table with `count` rows; the uuid of the n-th newest is `n`. */
 async function holdMany(count: number): Promise<void> {
   await app.sql`truncate traffic`
   await app.sql`
@@ -35,14 +35,14 @@ async function holdMany(count: number): Promise<void> {
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => String(i + 1))
 const T = (time: string) => `2024-05-01T${time}`
 
-test('GET /pod/traffic 200: an empty array when there is nothing', async () => {
+test('GET /pod/traffic 200: an empty array when there are no rows', async () => {
   const answer = await app.get('/pod/traffic')
   assert.deepEqual([answer.status, answer.text], [200, '[]'])
   assert.equal(answer.headers.get('content-type'), 'application/json')
   assert.equal(answer.headers.get('content-length'), '2')
 })
 
-test('GET /pod/traffic 200: all keys in wire order, null where nothing is known', async () => {
+test('GET /pod/traffic 200: rows have all keys in wire order, null where there is no value', async () => {
   const whole = Object.fromEntries(KEYS.map((key) => [key, `${key}!`]))
   const row = {
     ...whole,
@@ -62,7 +62,7 @@ test('GET /pod/traffic 200: all keys in wire order, null where nothing is known'
   )
 })
 
-test('GET /pod/traffic 200: newest first, then the greatest uuid, byte by byte', async () => {
+test('GET /pod/traffic 200: rows are ordered newest first, then by uuid, the greatest first, byte by byte', async () => {
   const same = T('10:00:00.5')
   const ordered = [
     { uuid: 'm', time_stamp: T('10:00:00.500001') },
@@ -77,7 +77,7 @@ test('GET /pod/traffic 200: newest first, then the greatest uuid, byte by byte',
     assert.deepEqual(await uuids(`?limit=${limit}`), expected.slice(0, limit))
 })
 
-test('GET /pod/traffic 200: 5000 rows unless a limit says otherwise, and no more than 20000', async () => {
+test('GET /pod/traffic 200: the default limit is 5000 rows, the least 1, the greatest 20000', async () => {
   await holdMany(20_003)
   assert.deepEqual(await uuids(), numbers(5_000))
   for (const [limit, count] of [
@@ -121,9 +121,9 @@ for (const query of [
   })
 }
 
-test('GET /pod/traffic 200: a post that was answered is in every list asked for afterwards', async () => {
+test('GET /pod/traffic 200: a flow whose post was answered is in every list requested afterwards', async () => {
   await app.sql`truncate traffic`
-  // Lists under way all the time: what is shared must never be a reading that began before the post was answered.
+  // Other lists run all the time. A list must not share a reading that began before the post was answered.
   let over = false
   const readers = Array.from({ length: 4 }, async () => {
     while (!over) await list('?limit=50')
@@ -137,7 +137,7 @@ test('GET /pod/traffic 200: a post that was answered is in every list asked for 
   await Promise.all(readers)
 })
 
-test('GET /pod/traffic 200: many at once with different limits each get their own', async () => {
+test('GET /pod/traffic 200: concurrent requests with different limits each get their own rows', async () => {
   await holdMany(300)
   const limits = Array.from({ length: 60 }, (_, i) => 1 + ((i * 37) % 300))
   const answers = await Promise.all(limits.map((limit) => uuids(`?limit=${limit}`)))
@@ -146,7 +146,7 @@ test('GET /pod/traffic 200: many at once with different limits each get their ow
   })
 })
 
-test('GET /pod/traffic 200: gzip when asked for and worth it, the length of what is sent', async () => {
+test('GET /pod/traffic 200: a large answer is gzipped on request, a small one is not; content-length is that of the sent bytes', async () => {
   await holdMany(1_000)
   const plain = await app.get('/pod/traffic')
   assert.equal(plain.headers.get('content-encoding'), null)
@@ -168,7 +168,7 @@ test('GET /pod/traffic 200: HEAD answers the headers alone', async () => {
   for (const name of ['content-type', 'content-length']) assert.equal(head.headers.get(name), get.headers.get(name))
 })
 
-test('GET /pod/traffic 200: rows whose values hold control characters are whole', async () => {
+test('GET /pod/traffic 200: values with control characters are returned unchanged', async () => {
   const values = ['\u001f', '\u0001', 'a\u001fb', '"\\\u0008', '', '\u007f', 'é\u{1f680}', '\u2028']
   const rows = values.map((value, i) => ({
     uuid: `${value}${i}`,
@@ -196,7 +196,7 @@ test('GET /pod/traffic 200: every token may read', async () => {
   for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/pod/traffic', { token: one })).status, 200)
 })
 
-test('GET /pod/traffic 404: another verb, or a slash at the end', async () => {
+test('GET /pod/traffic 404: another method, a slash at the end, or a capital letter', async () => {
   for (const [method, path] of [
     ['DELETE', '/pod/traffic'],
     ['PATCH', '/pod/traffic'],
@@ -208,7 +208,7 @@ test('GET /pod/traffic 404: another verb, or a slash at the end', async () => {
   }
 })
 
-test('GET /pod/traffic 503: shed when the read budget is spent, by the limit that was asked for', async () => {
+test('GET /pod/traffic 503: shed when the read budget is spent, with a charge by the requested limit', async () => {
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib)
   const { shed } = budget
@@ -228,7 +228,7 @@ test('GET /pod/traffic 503: shed when the read budget is spent, by the limit tha
   assert.equal(budget.availableKib, budget.totalKib)
 })
 
-test('GET /pod/traffic 200: a list waits for its share of the budget, and gives it back', async () => {
+test('GET /pod/traffic 200: a list waits for its share of the budget and frees it afterwards', async () => {
   const { budget } = app.deps
   const release = await budget.acquire(budget.totalKib - 12_499)
   let isAnswered = false
@@ -236,7 +236,7 @@ test('GET /pod/traffic 200: a list waits for its share of the budget, and gives 
     isAnswered = true
     return answer
   })
-  // Behind the one that waits: first come, first served.
+  // Waits behind the first list: first come, first served.
   const behind = app.get('/pod/traffic?limit=1')
   assert.equal((await app.get('/pod/name/nobody')).status, 404)
   assert.equal(isAnswered, false)

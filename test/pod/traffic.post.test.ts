@@ -36,7 +36,7 @@ const NO_PEER = {
 
 let made = 0
 
-/** A flow with a uuid and a peer of its own; a key given as undefined is left out. */
+/** A flow with a unique uuid and peer; a key given as undefined is left out. */
 function flow(fields: Record<string, unknown> = {}) {
   made++
   return {
@@ -74,7 +74,7 @@ const rows = async () => Number((await app.sql`select count(*) from traffic`)[0]
 const arrange = async (path: string, body: unknown) => assert.equal((await app.post(path, body)).status, 200)
 const T = (time: string) => `2024-05-01T${time}`
 
-test('POST /pod/traffic 200: the stored row, all keys in wire order, as the list has it', async () => {
+test('POST /pod/traffic 200: the answer is the stored row, with all keys in wire order, as in the list', async () => {
   const sent = flow({
     time_stamp: '2030-01-01T00:00:00.000001',
     drop_cause: 'no-policy',
@@ -91,14 +91,14 @@ test('POST /pod/traffic 200: the stored row, all keys in wire order, as the list
   assert.deepEqual(list.json, [answer.json])
 })
 
-test('POST /pod/traffic 200: a uuid and a time are enough, all else is null', async () => {
+test('POST /pod/traffic 200: a uuid and a time are enough; all other fields are null', async () => {
   const bare = { uuid: 'bare', time_stamp: T('10:00:00') }
   const stored = await post(bare)
   assert.deepEqual(Object.keys(stored), KEYS)
   assert.deepEqual(stored, Object.fromEntries(KEYS.map((key) => [key, (bare as Record<string, string>)[key] ?? null])))
 })
 
-test('POST /pod/traffic 200: null for a duplicate, and nothing is written', async () => {
+test('POST /pod/traffic 200: the answer to a duplicate is null, and nothing is written', async () => {
   const one = flow()
   await assertNew(one)
   const before = await rows()
@@ -138,7 +138,7 @@ test('POST /pod/traffic 200: unknown keys are ignored, whatever they hold', asyn
   assert.equal((await post(text)).uuid, one.uuid)
 })
 
-test('POST /pod/traffic 200: what a client says of the peer is discarded', async () => {
+test('POST /pod/traffic 200: peer fields sent by a client are discarded', async () => {
   const lies = {
     peer_kind: 'external',
     peer_namespace: 'evil',
@@ -153,7 +153,7 @@ test('POST /pod/traffic 200: what a client says of the peer is discarded', async
   await post(flow({ ...lies, peer_kind: 7, peer_resolved_at: 'never', peer_name: { a: 1 } }))
 })
 
-test('POST /pod/traffic 200: values are neither checked against lists nor changed', async () => {
+test('POST /pod/traffic 200: values outside the known lists are stored unchanged', async () => {
   const odd = {
     ip_protocol: 'UNKNOWN(143)',
     traffic_type: 'sideways',
@@ -175,7 +175,7 @@ for (const { what, body, headers } of acceptedSpellings(flow({ uuid: 'spelled' }
   })
 }
 
-test('POST /pod/traffic 200: both addresses are canonical before they are compared', async () => {
+test('POST /pod/traffic 200: both addresses are made canonical before they are compared', async () => {
   const one = flow({ pod_ip: 'FD00:0:0::A', traffic_in_out_ip: '::ffff:10.3.0.1' })
   const stored = await post(one)
   assert.equal(stored.pod_ip, 'fd00::a')
@@ -186,7 +186,7 @@ test('POST /pod/traffic 200: both addresses are canonical before they are compar
 })
 
 for (const odd of ['', 'None', 'fe80::1%eth0', '10.0.0.0/8', '010.0.0.1', ' 10.0.0.1', '::10.0.0.1']) {
-  test(`POST /pod/traffic 200: ${JSON.stringify(odd)} for an address is no error`, async () => {
+  test(`POST /pod/traffic 200: the address ${JSON.stringify(odd)} is accepted`, async () => {
     const one = flow({ pod_ip: odd, traffic_in_out_ip: odd })
     const kept = odd === '::10.0.0.1' ? '::a00:1' : odd
     const stored = await post(one)
@@ -195,7 +195,7 @@ for (const odd of ['', 'None', 'fe80::1%eth0', '10.0.0.0/8', '010.0.0.1', ' 10.0
   })
 }
 
-// ---- Duplicates: each case once against memory and once against the table -------------------------------------------
+// ---- Duplicates of flows in memory and in the table -----------------------------------------------------------------
 
 const MEMBERS = {
   pod_ip: '10.1.0.99',
@@ -224,7 +224,7 @@ for (const [member, other] of Object.entries(MEMBERS)) {
     }
   })
 
-  test(`POST /pod/traffic 200: without ${member} TCP is never a duplicate`, async () => {
+  test(`POST /pod/traffic 200: a TCP flow without ${member} is never a duplicate`, async () => {
     const one = flow({ [member]: null })
     const { size } = app.deps.seen
     await assertNew(one)
@@ -233,7 +233,7 @@ for (const [member, other] of Object.entries(MEMBERS)) {
     assert.equal(app.deps.seen.size, size)
   })
 
-  test(`POST /pod/traffic 200: without ${member} UDP is ${PORTS.includes(member) ? 'compared by the other port' : 'never a duplicate'}`, async () => {
+  test(`POST /pod/traffic 200: a UDP flow without ${member} is ${PORTS.includes(member) ? 'compared by the other port' : 'never a duplicate'}`, async () => {
     const one = flow({ [member]: null, ip_protocol: 'UDP', pod_ip: member === 'pod_ip' ? null : `10.1.3.${made}` })
     await assertNew(one)
     const second = again(one)
@@ -241,14 +241,14 @@ for (const [member, other] of Object.entries(MEMBERS)) {
   })
 }
 
-test('POST /pod/traffic 200: UDP with two other ports is another flow', async () => {
+test('POST /pod/traffic 200: UDP with both ports changed is another flow', async () => {
   const one = flow({ ip_protocol: 'UDP' })
   await assertNew(one)
   await assertNew(again(one, { pod_port: '1', traffic_in_out_port: '1' }))
   await assertDuplicate(again(one, { pod_port: '1', traffic_in_out_port: '443' }))
 })
 
-test('POST /pod/traffic 200: UDP without either port is never a duplicate', async () => {
+test('POST /pod/traffic 200: a UDP flow without either port is never a duplicate', async () => {
   const one = flow({ ip_protocol: 'UDP', pod_port: null, traffic_in_out_port: null })
   await assertNew(one)
   await assertNew(again(one))
@@ -266,7 +266,7 @@ for (const first of ['TCP', 'SCTP', 'UDP', null]) {
   }
 }
 
-test('POST /pod/traffic 200: UDP is compared by five members with rows of every protocol, others with rows of UDP by six', async () => {
+test('POST /pod/traffic 200: a UDP flow is compared by five members with rows of any protocol; other flows are compared by six with UDP rows', async () => {
   const tcp = flow()
   await assertNew(tcp)
   await assertDuplicate(again(tcp, { ip_protocol: 'UDP', pod_port: '1' }))
@@ -277,7 +277,7 @@ test('POST /pod/traffic 200: UDP is compared by five members with rows of every 
   await assertNew(again(udp, { ip_protocol: 'udp', pod_port: '2' }))
 })
 
-test('POST /pod/traffic 200: uuid, time, names, cause and retries are no part of the key', async () => {
+test('POST /pod/traffic 200: uuid, time, names, cause and retries are not part of the key', async () => {
   const one = flow()
   await assertNew(one)
   const changed = {
@@ -292,7 +292,7 @@ test('POST /pod/traffic 200: uuid, time, names, cause and retries are no part of
   await assertDuplicate(again(one, changed))
 })
 
-test('POST /pod/traffic 200: rows of any age are compared, and the first observation stays', async () => {
+test('POST /pod/traffic 200: a flow is compared with rows of any age, and the first row is kept', async () => {
   const one = flow({ time_stamp: '1999-12-31T23:59:59.123456' })
   const stored = await post(one)
   app.deps.seen.clear()
@@ -345,9 +345,9 @@ test('POST /pod/traffic 200: many different flows at once each get their own row
   )
 })
 
-// ---- Memory of what was confirmed -----------------------------------------------------------------------------------
+// ---- Confirmed flows in memory --------------------------------------------------------------------------------------
 
-test('POST /pod/traffic 200: a confirmed flow is not asked for again', async () => {
+test('POST /pod/traffic 200: a confirmed flow is not looked up in the database again', async () => {
   const one = flow()
   await assertNew(one)
   await app.sql`delete from traffic where uuid = ${one.uuid}`
@@ -358,7 +358,7 @@ test('POST /pod/traffic 200: a confirmed flow is not asked for again', async () 
   await assertNew(again(one))
 })
 
-test('POST /pod/traffic 200: a flow that the table knew is remembered, too', async () => {
+test('POST /pod/traffic 200: a duplicate that was found in the table is remembered as well', async () => {
   const one = flow()
   await assertNew(one)
   app.deps.seen.clear()
@@ -367,13 +367,13 @@ test('POST /pod/traffic 200: a flow that the table knew is remembered, too', asy
   await assertDuplicate(again(one))
 })
 
-test('POST /pod/traffic 200: repeats are dropped while the database cannot be asked', async () => {
+test('POST /pod/traffic 200: repeats are recognised while the table is locked', async () => {
   const one = flow()
   await assertNew(one)
   await whileLocked(app.sql, 'traffic', () => assertDuplicate(again(one)))
 })
 
-test('POST /pod/traffic 200: with the connections goes the memory of what they confirmed', async () => {
+test('POST /pod/traffic 200: confirmed flows are forgotten when the database connections are lost', async () => {
   const one = flow()
   await assertNew(one)
   await app.sql`delete from traffic where uuid = ${one.uuid}`
@@ -414,7 +414,7 @@ const peerOf = async (traffic_in_out_ip: unknown, time: string, fields: Record<s
 }
 const NOBODY = [null, null]
 
-test('POST /pod/traffic 200: a pod for a peer, with its workload, its uid and the time of the stamp', async () => {
+test('POST /pod/traffic 200: a flow to a pod is stamped with its workload, its uid and the time of the stamp', async () => {
   const { pod_name } = await pod({ pod_ip: '10.50.0.1' })
   const now = async () => parseNaive((await app.sql`select to_json(now() at time zone 'utc') as now`)[0]!.now)!
   const before = await now()
@@ -455,7 +455,7 @@ test('POST /pod/traffic 200: a bare pod without a manifest has neither workload 
   assert.equal((await post(flow({ traffic_in_out_ip: '10.50.1.2' }))).peer_uid, null)
 })
 
-test('POST /pod/traffic 200: no pod is a peer before its start, to the microsecond', async () => {
+test('POST /pod/traffic 200: a pod is a peer from its start on, to the microsecond', async () => {
   const { pod_name } = await pod({ pod_ip: '10.51.0.1', started_at: T('09:00:00.000001') })
   assert.deepEqual(await peerOf('10.51.0.1', '09:00:00'), NOBODY)
   assert.deepEqual(await peerOf('10.51.0.1', '09:00:00.000001'), ['pod', pod_name])
@@ -478,14 +478,14 @@ test('POST /pod/traffic 200: marking dead bounds a pod by its last record', asyn
   assert.deepEqual(await peerOf('10.51.2.1', '10:00:00'), ['pod', pod_name])
 })
 
-test('POST /pod/traffic 200: a pod whose start is not known is never a peer, even of its service', async () => {
+test('POST /pod/traffic 200: a pod without a known start is never a peer; a service with the same address is', async () => {
   await pod({ pod_ip: '10.51.3.1', started_at: null })
   assert.deepEqual(await peerOf('10.51.3.1', '10:00:00'), NOBODY)
   await service({ svc_ip: '10.51.3.1' })
   assert.deepEqual(await peerOf('10.51.3.1', '10:00:00'), ['service', 'db'])
 })
 
-test('POST /pod/traffic 200: a host-network pod is a node, under the name of the pod', async () => {
+test('POST /pod/traffic 200: a host-network pod is stamped as a node, under the name of the pod', async () => {
   const { pod_name } = await pod({ pod_ip: '10.52.0.1', host_network: true })
   assert.deepEqual(await peerOf('10.52.0.1', '10:00:00'), ['node', pod_name])
   const derived = await pod({ pod_ip: '10.52.0.2', host_network: null, pod_obj: { spec: { hostNetwork: true } } })
@@ -494,7 +494,7 @@ test('POST /pod/traffic 200: a host-network pod is a node, under the name of the
   assert.deepEqual(await peerOf('10.52.0.3', '10:00:00'), ['pod', unknown.pod_name])
 })
 
-test('POST /pod/traffic 200: any address of a pod, however it is spelled', async () => {
+test('POST /pod/traffic 200: a pod is the peer for each of its addresses, in any spelling', async () => {
   const { pod_name } = await pod({ pod_ip: '10.53.0.1', pod_ips: ['FD53:0::1', '::ffff:10.53.0.2'] })
   for (const ip of ['10.53.0.1', '::ffff:10.53.0.1', 'fd53::1', 'FD53:0:0:0::0001', '10.53.0.2', '::ffff:a35:2'])
     assert.deepEqual(await peerOf(ip, '10:00:00'), ['pod', pod_name], ip)
@@ -503,7 +503,7 @@ test('POST /pod/traffic 200: any address of a pod, however it is spelled', async
   assert.deepEqual(await peerOf('fd53::1', '10:00:00'), NOBODY)
 })
 
-test('POST /pod/traffic 200: alive before dead, then the latest start, the newest record, the name', async () => {
+test('POST /pod/traffic 200: among pods with one address a live one is preferred, then the latest start, the newest record, the first name', async () => {
   const pod_ip = '10.54.0.1'
   const ranked = [
     { pod_name: 'b-alive-late', started_at: T('09:30:00'), time_stamp: T('10:00:01') },
@@ -522,7 +522,7 @@ test('POST /pod/traffic 200: alive before dead, then the latest start, the newes
   assert.deepEqual(await peerOf(pod_ip, '10:00:00'), NOBODY)
 })
 
-test('POST /pod/traffic 200: a pod before a service, a service at any time', async () => {
+test('POST /pod/traffic 200: a pod is preferred to a service with the same address; a service is a peer at any time', async () => {
   const { pod_name } = await pod({ pod_ip: '10.55.0.1', started_at: T('10:00:00') })
   await service({ svc_ip: '::ffff:10.55.0.1', time_stamp: T('12:00:00') })
   assert.deepEqual(await peerOf('10.55.0.1', '10:00:00'), ['pod', pod_name])
@@ -542,7 +542,7 @@ test('POST /pod/traffic 200: a pod before a service, a service at any time', asy
   assert.notEqual(stored.peer_resolved_at, null)
 })
 
-test('POST /pod/traffic 200: no address, and one of nobody, leave all seven null', async () => {
+test('POST /pod/traffic 200: without an address, or with an unknown one, all seven peer fields are null', async () => {
   await pod({ pod_ip: '' })
   for (const ip of [null, undefined, '10.56.0.1', 'None', '']) {
     const stored = await post(flow({ traffic_in_out_ip: ip }))
@@ -550,7 +550,7 @@ test('POST /pod/traffic 200: no address, and one of nobody, leave all seven null
   }
 })
 
-test('POST /pod/traffic 200: a stamp outlives what it was taken from', async () => {
+test('POST /pod/traffic 200: the stamp stays when the pod changes and is deleted', async () => {
   const { pod_name } = await pod({ pod_ip: '10.57.0.1' })
   const stored = await post(flow({ traffic_in_out_ip: '10.57.0.1', pod_name: 'stamped' }))
   await arrange('/pod/spec', podPost({ pod_name, pod_ip: '10.57.0.2', is_dead: true }))
@@ -580,7 +580,7 @@ for (const { what, says, body, headers } of refused.filter(({ status }) => statu
 for (const { what, says, body, headers } of refused.filter(({ status }) => status === 415))
   test(`POST /pod/traffic 415: ${what}`, () => assertRefused(415, says, body, headers))
 
-test('POST /pod/traffic 413: a length over the limit is refused as announced', () =>
+test('POST /pod/traffic 413: an announced length over the limit', () =>
   assertRefused(413, /larger than 2097152 bytes/, JSON.stringify(flow()), { 'content-length': '2097153' }))
 
 test('POST /pod/traffic 400: without uuid or time_stamp', async () => {
@@ -591,7 +591,7 @@ test('POST /pod/traffic 400: without uuid or time_stamp', async () => {
 
 const TEXTS = KEYS.filter((key) => !key.startsWith('peer_') && key !== 'syn_retries')
 
-test('POST /pod/traffic 400: a value of another type, by the name of its field', async () => {
+test('POST /pod/traffic 400: a value of the wrong type is refused with the name of its field', async () => {
   for (const key of TEXTS)
     for (const value of [7, true, [], {}, ['x']])
       await assertRefused(400, new RegExp(`^Json deserialize error: ${key}: .*expected string`), flow({ [key]: value }))
@@ -628,8 +628,8 @@ for (const [key, chars] of Object.entries({
   })
 }
 
-test('POST /pod/traffic 200: every field at its longest at once', async () => {
-  // Three bytes each, and nothing that could be compressed before it meets the limit of an index.
+test('POST /pod/traffic 200: all fields are accepted at their greatest length together', async () => {
+  // Characters of three bytes that do not compress: the greatest size that an index may have to hold.
   let state = 1
   const wide = (chars: number) =>
     Array.from({ length: chars }, () => {
@@ -657,7 +657,7 @@ test('POST /pod/traffic 200: every field at its longest at once', async () => {
 })
 
 for (const time of BAD_TIMES)
-  test(`POST /pod/traffic 400: ${JSON.stringify(time)} for a time`, () =>
+  test(`POST /pod/traffic 400: the time ${JSON.stringify(time)}`, () =>
     assertRefused(400, /^Json deserialize error: time_stamp: expected YYYY-MM-DDTHH:MM:SS/, flow({ time_stamp: time })))
 
 // ---- Access and failures --------------------------------------------------------------------------------------------
@@ -676,12 +676,12 @@ test('POST /pod/traffic 403: a token without the scope ingest', async () => {
   assert.equal((await guarded.sql`select from traffic`).length, 0)
 })
 
-test('POST /pod/traffic 200: the tokens of agents and the shared one may post', async () => {
+test('POST /pod/traffic 200: the token of agents and the shared token may post', async () => {
   for (const token of [TOKENS.BROKER_TOKEN_INGEST, TOKENS.BROKER_AUTH_TOKEN])
     assert.equal((await guarded.post('/pod/traffic', flow(), { token })).status, 200)
 })
 
-test('POST /pod/traffic 404: another verb, or more of a path, before the token is looked at', async () => {
+test('POST /pod/traffic 404: another method or a longer path is answered before the token is checked', async () => {
   for (const [method, path] of [
     ['PUT', '/pod/traffic'],
     ['DELETE', '/pod/traffic'],
@@ -693,7 +693,7 @@ test('POST /pod/traffic 404: another verb, or more of a path, before the token i
   }
 })
 
-test('POST /pod/traffic 503: the database cancels the statement; the flow is new afterwards', async () => {
+test('POST /pod/traffic 503: the database cancels the statement; a retry stores the flow', async () => {
   const one = flow()
   await whileRefused(guarded.sql, 'traffic', async () =>
     assertDatabaseBusy(await guarded.post('/pod/traffic', one, INGEST)),
@@ -702,7 +702,7 @@ test('POST /pod/traffic 503: the database cancels the statement; the flow is new
   assert.equal(answer.json?.uuid, one.uuid)
 })
 
-test('POST /pod/traffic 503: no connection', async () => {
+test('POST /pod/traffic 503: there is no database connection; a known duplicate is still answered', async () => {
   const ended = await startApp()
   const one = flow()
   assert.equal((await ended.post('/pod/traffic', one)).status, 200)

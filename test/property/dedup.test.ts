@@ -32,7 +32,7 @@ after(() => db.end(1_000))
 
 type Text = string | null
 
-/** A flow by small numbers: a run makes addresses and uuids of its own from them, so that the table need not be emptied. */
+/** A flow in small numbers. Each run derives its own addresses and uuids, so the table need not be emptied. */
 interface Sketch {
   uuid: number
   pod: number | null
@@ -56,7 +56,7 @@ interface Flow {
   decision: Text
 }
 
-// Numbered past the uuids that may meet by chance.
+// Greater than the small uuids, which are meant to collide.
 let fresh = 1_000
 const uuid = fc.oneof({ weight: 1, arbitrary: fc.nat(5) }, { weight: 5, arbitrary: fc.constant(-1).map(() => fresh++) })
 const orNull = <T>(one: fc.Arbitrary<T>) => fc.option(one, { freq: 12, nil: null })
@@ -75,7 +75,7 @@ const sketch: fc.Arbitrary<Sketch> = fc.record({
 let runs = 0
 const prefixOf = (run: number) => `10.${run >> 8}.${run & 255}`
 
-// The third peer is the second one, spelled otherwise.
+// The third peer is the second one in another spelling.
 function realize(run: number, s: Sketch): Flow {
   const prefix = prefixOf(run)
   const peers = [`${prefix}.101`, `${prefix}.102`, `::ffff:${prefix}.102`]
@@ -114,8 +114,8 @@ const sevenOf = (flow: Flow) => JSON.stringify([flow.ip_protocol, ...SIX.map((me
 const hasNull = (flow: Flow) => SIX.some((member) => flow[member] === null)
 
 /**
- * One body, each flow in turn. A flow with a null is held against the body by itself; one without meets its repeat as a
- * stored row, and where that one was not stored, its uuid being taken, the repeat is the first to be.
+ * Stores the flows of one body in turn. A flow with a null is compared with earlier flows of the body, every flow with
+ * the stored rows. If a flow without a null was not stored because its uuid was taken, its repeat may still be stored.
  */
 function storeInTurn(rows: Flow[], body: Flow[]): number {
   const before = rows.length
@@ -164,7 +164,7 @@ const step: fc.Arbitrary<Step> = fc
   })
   .map((one) => (one.single ? { ...one, body: one.body.slice(0, 1) } : one))
 
-test('one post after the other, the broker stores what a plain array by the rules would', {
+test('after posts in sequence the broker has stored the same flows as the model', {
   timeout: 900_000,
 }, async () => {
   await fc.assert(
@@ -201,7 +201,7 @@ test('a body of many flows is stored as if each had been posted in turn', { time
   )
 })
 
-/** Whether two rows stand side by side although one index or the other forbids it. */
+/** Whether two stored rows violate the rule of one of the unique indexes. */
 const collide = (a: Flow, b: Flow) =>
   equalIn(SIX, a, b) || (a.ip_protocol === 'UDP' && b.ip_protocol === 'UDP' && (matches(a, b) || matches(b, a)))
 
@@ -249,7 +249,7 @@ test('clients of two replicas at once store each flow once and lose none', { tim
         }
         return inserted
       })
-      // The same posts from the other replica: what agents do when an answer was lost.
+      // The same posts to the other replica, as agents send them when an answer was lost.
       const echo = !echoed
         ? []
         : clients.map(async ({ posts, replica }) => {
@@ -273,7 +273,7 @@ test('clients of two replicas at once store each flow once and lose none', { tim
   )
 })
 
-test('many clients of one replica, all at once', { timeout: 900_000 }, async () => {
+test('many concurrent clients of one replica store each flow once and lose none', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (posts) => {
       const run = runs++

@@ -1,6 +1,6 @@
 /**
- * Every route under requests that no client of ours would send, over real sockets to a real process. Which they are follows
- * from a seed: `FUZZ_SEED=<n>` repeats a run.
+ * Sends hostile requests to every route, over real sockets to a real process. A seed determines the requests:
+ * `FUZZ_SEED=<n>` repeats a run.
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'
@@ -31,13 +31,13 @@ const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
 const CLIENTS = 24
 const CHUNK = 500
 const LIMIT_MS = 900_000
-/** No request may go unanswered, and no connection stay open, for so long. */
+/** The longest time that a request may go unanswered or a connection stay open. */
 const SILENCE_MS = 120_000
 const MAX_FAILURES = 5
 const READ_BACK = 150
-/** The server's heap; what it holds outside is bounded by the read budget. */
+/** Limit of the server's heap; memory outside the heap is limited by the read budget. */
 const HEAP_MB = 256
-/** Resident memory in the last quarter of the run against the second, with room for tables that grew. */
+/** Greatest ratio of resident memory in the last quarter of the run to the second, with room for larger tables. */
 const MAX_GROWTH = 1.5
 
 const TOKENS = {
@@ -46,13 +46,13 @@ const TOKENS = {
   BROKER_TOKEN_SUPPLYCHAIN: 'fuzz-token-supplychain',
 }
 
-// ---- Requests: small enough to print, rendered to bytes when sent ---------------------------------------------------
+// ---- Requests in a short form, rendered to bytes when sent ----------------------------------------------------------
 
-/** Text, or one that is repeated; a `#` in it counts. Characters U+E000 to U+E0FF stand for single bytes. */
+/** Text, once or repeated. `#` is the number of the repetition; characters U+E000 to U+E0FF stand for single bytes. */
 type Piece = string | { text: string; times: number }
 type Text = Piece[]
 
-/** Stands in every body for the marker of its request, by which rows are traced back to answers; both have the same length. */
+/** Placeholder for the marker of a request, which links rows to answers. Both have the same length. */
 const MARK = 'MARKERMARKER'
 const MARKER = 'fz[0-9a-z]{10}'
 
@@ -74,13 +74,13 @@ interface ApiRequest {
   chunked: boolean
 }
 
-/** Bytes on a connection of their own. `answers`: how many honest requests they are; null when they are none. */
+/** Bytes on their own connection. `answers` is the number of valid requests in them, null when there are none. */
 interface RawRequest {
   kind: 'raw'
   what: 'noise' | 'broken' | 'pipelined' | 'cut' | 'flipped'
   parts: Text[]
   answers: number | null
-  /** The bytes end there, as a share of all of them. */
+  /** The share of the bytes that is sent. */
   cutAt: number
   reset: boolean
 }
@@ -89,7 +89,7 @@ type FuzzRequest = ApiRequest | RawRequest
 
 // ---- Hostile values -------------------------------------------------------------------------------------------------
 
-/** Values with two blanks or a line end between them; `<ff>` is a byte. */
+/** Splits text into values at two blanks or a line end; `<ff>` is a byte. */
 const values = (text: TemplateStringsArray): string[] =>
   text.raw
     .join('')
@@ -148,7 +148,7 @@ const ADDRESS = good`"10.9.0.1"  "10.9.0.2"  "::ffff:10.9.0.3"  "2001:DB8::1"  "
 const TIME = good`"2026-01-01T00:00:00"  "2026-01-01T00:00:00.123456789"  "2026-06-30T12:00:00.5"`
 const NAME = good`"MARKERMARKER"`
 
-/** A manifest whose parts are now and then something else. */
+/** A manifest, sometimes with hostile values in its parts. */
 const MANIFEST: fc.Arbitrary<Text> = fc
   .tuple(
     ...values`"uid-1"  {"app":"MARKERMARKER"}  {}  "web-0"  true  "2026-01-01T00:00:00Z"`.map((text) =>
@@ -171,7 +171,7 @@ const MANIFEST: fc.Arbitrary<Text> = fc
 
 const DIGESTS = Array.from({ length: 4 }, (_, i) => `sha256:${String(i).repeat(64)}`)
 
-/** Containers whose parts are now and then something else. */
+/** Containers, sometimes with hostile values in their parts. */
 const CONTAINERS: fc.Arbitrary<Text> = fc
   .array(
     fc
@@ -290,7 +290,7 @@ const PAYLOAD: Fields = {
   sbom_trust: good`null  "scanned"  "MARKERMARKER"`,
 }
 
-/** A list of objects whose members are now and then something else. */
+/** A list of objects, sometimes with hostile members. */
 const listOf = (fields: Record<string, string[]>): fc.Arbitrary<Text> =>
   fc
     .array(fc.tuple(...Object.values(fields).map((texts) => either([30, one(texts)], [1, hostile]))), { maxLength: 4 })
@@ -380,7 +380,7 @@ const SIGNED = {
   tlog_index: values`null  7  9223372036854775807`,
 }
 
-/** One that makes a result verified, whatever the others are. */
+/** A signature that makes a result verified, whatever the other signatures are. */
 const SIGNATURE = '{"format":"bundle","verified":true,"issuer":"i","san":"s"}'
 
 const RESULT: Fields = {
@@ -507,7 +507,7 @@ const MINUTES: Fields = {
   }),
 }
 
-/** Of every route that takes a body: the members of its object; `list` when the body is a list of them. */
+/** The members of the body of each route that takes one; `list` when the body is a list of such objects. */
 const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/pod/spec': { fields: POD },
   '/pod/mark_dead': {
@@ -524,7 +524,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/images/:digest/sbom': { fields: SBOM },
   '/images/:digest/attestation': { fields: RESULT },
   '/seccomp/profiles/:namespace/:kind/:name/export': { fields: EXPORT },
-  // It takes none, and anybody may send it one.
+  // The route ignores its body, but a client may send one.
   '/seccomp/profiles/:namespace/:kind/:name/reset': { fields: { name: NAME } },
   '/runtime/coverage': { fields: HEARTBEAT, list: true },
   '/seccomp/denials': { fields: DRAIN },
@@ -535,7 +535,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
 
 const STRANGERS = values`__proto__  constructor  toString  unknown  \u0000  \ud800  POD_NAME  peer_name`
 
-/** The members of a valid object, with up to two of them replaced, left out, said twice, or joined by strangers. */
+/** A valid object with up to two changes: a member is replaced, left out, repeated, or an unknown one is added. */
 function object(fields: Fields): fc.Arbitrary<Text> {
   const keys = Object.keys(fields)
   const change = fc.record({
@@ -567,7 +567,7 @@ const list = (item: fc.Arbitrary<Text>): fc.Arbitrary<Text> =>
 const numbered = (text: Text, n: number): Text =>
   text.map((piece) => (typeof piece === 'string' ? piece.replaceAll('#', String(n)) : piece))
 
-/** A thousand flows, each valid. */
+/** 1001 valid flows. */
 const LONG_LIST: Text = [
   '[',
   repeat(
@@ -621,7 +621,7 @@ const body = (path: string): fc.Arbitrary<Body> =>
     ),
   })
 
-/** Bodies at the limit and over it, and small ones that unpack to far more. Rare: each costs as much as a thousand others. */
+/** Bodies at and above the limit, and small ones that unpack to far more. Rare: each costs as much as 1000 others. */
 const hugeBody: fc.Arbitrary<Body> = either<Body>(
   [
     3,
@@ -636,7 +636,7 @@ const hugeBody: fc.Arbitrary<Body> = either<Body>(
 
 // ---- Targets and headers --------------------------------------------------------------------------------------------
 
-/** RECENT is the name of a pod that was accepted lately. */
+/** RECENT is replaced with the name of a pod that was accepted recently. */
 const PARAMETERS = values`
   RECENT  RECENT  RECENT  fuzz-pool-1  10.9.0.1  %3A%3Affff%3A10.9.0.1  2001:db8::1  node-1  nobody  .  ..  %2e%2e  %2E  ...  %00  a%00b
   %  %zz  %2  %ff%fe  %ed%a0%80  %c0%80  %2F  %252F  %5c  \  *  :name  {name}  +  %20  %0d%0a  %e2%82%ac  é  ~  '  "  <  |  ^  $1  ;x=1
@@ -650,7 +650,7 @@ const parameter = either<Text>(
   [1, fc.constantFrom(300, 1_000).map((times) => [repeat('%f0%9f%98%80', times)])],
 )
 
-/** Mostly the image that payloads are about. */
+/** Mostly the image of the generated payloads. */
 const digestParameter = either<Text>([8, fc.constant([DIGESTS[0]!])], [2, fc.constant([DIGESTS[1]!])], [2, parameter])
 
 /** Mostly the workload that has a profile. */
@@ -769,7 +769,7 @@ const TARGETS: Target[] = [...declaredRoutes(routes.flatMap((one) => one.routes)
   return { method, path, scope }
 })
 
-/** Routes that read whole tables cost a thousand times what others do. */
+/** Whether a route reads a whole table, which costs a thousand times as much as other requests. */
 const isList = ({ method, path }: Target) => method === 'GET' && !path.includes(':') && path !== '/health'
 
 const OTHER_METHODS = values`HEAD  OPTIONS  PUT  DELETE  PATCH  TRACE  PROPFIND  SEARCH  POST  GET`
@@ -811,9 +811,9 @@ function apiRequest({ method, path, scope }: Target): fc.Arbitrary<FuzzRequest> 
     )
 }
 
-// ---- Bytes that are hardly requests ---------------------------------------------------------------------------------
+// ---- Raw bytes: broken, cut and pipelined requests ------------------------------------------------------------------
 
-/** Here `|` is a line end. */
+/** Replaces `|` with a line end. */
 const wire = (text: string) => text.replaceAll('|', '\r\n')
 
 const HEAD = `Host: x|Authorization: Bearer ${TOKENS.BROKER_AUTH_TOKEN}|`
@@ -850,7 +850,7 @@ const BROKEN: string[] = [
   `${CHUNKED}${SIZE.toString(16)}|${JSON_FLOW}|`,
 ].map(wire)
 
-/** Requests as they should be; `end` is a last header. */
+/** Valid requests; `end` is the last header. */
 const HONEST: ((end: string) => string)[] = (
   [
     (end) => `GET /health HTTP/1.1|Host: x|${end}|`,
@@ -921,11 +921,11 @@ const anyRequest: fc.Arbitrary<FuzzRequest> = either(
   [45, rawRequest],
 )
 
-// ---- Into bytes -----------------------------------------------------------------------------------------------------
+// ---- Rendering to bytes ---------------------------------------------------------------------------------------------
 
 let serial = 0
 
-/** A marker that a flipped bit does not turn into another's. */
+/** A marker with a checksum: a flipped bit does not turn it into another valid marker. */
 function nextMarker(): string {
   const digits = (serial++).toString(36).padStart(7, '0')
   return `fz${digits}${checksum(digits)}`
@@ -980,13 +980,13 @@ function bodyBytes({ text, change, coding }: Body, marker: string): Buffer {
   return packed
 }
 
-// ---- Sending, and judging what comes back ---------------------------------------------------------------------------
+// ---- Sending, and checking the answers ------------------------------------------------------------------------------
 
 interface Reply {
   status: number
   headers: http.IncomingHttpHeaders
   text: string
-  /** What was sent before it may have been done, or not. */
+  /** False after a retry: the first request may have been executed or not. */
   isFirstTry?: boolean
 }
 
@@ -995,12 +995,12 @@ let agent: http.Agent
 let sql: postgres.Sql
 
 const outcomes = new Map<number | 'none', number>()
-/** Markers of requests that were refused: nothing of them may be in any table. */
+/** Markers of refused requests, which may not be in any table. */
 const refused = new Set<string>()
 const accepted = { pods: new Set<string>(), services: new Set<string>(), flows: new Set<string>(), rows: 0 }
-/** Names that a read may ask for. */
+/** Names of accepted pods for use in later requests. */
 const recent: string[] = []
-/** Markers of what was sent on connections that ended before an answer. */
+/** Markers of requests whose outcome is unknown, such as those whose connection ended before an answer. */
 const unanswered = new Set<string>()
 
 async function send(one: FuzzRequest): Promise<string | null> {
@@ -1019,7 +1019,7 @@ async function sendApi(one: ApiRequest): Promise<string | null> {
   } catch (error) {
     count('none')
     unanswered.add(marker)
-    // A header that is too large, or a body that is, may end the connection before the answer is read.
+    // The server may end the connection before the answer is read when a header or a body is too large.
     const { code, message } = error as NodeJS.ErrnoException
     return ['ECONNRESET', 'EPIPE', 'HPE_INVALID_CONSTANT'].includes(code ?? '') && mayBeCut(one, content)
       ? null
@@ -1035,14 +1035,14 @@ async function sendApi(one: ApiRequest): Promise<string | null> {
 const mayBeCut = (one: ApiRequest, content: Buffer | null) =>
   (content?.length ?? 0) > 64 * 1024 || JSON.stringify(one.headers).length > 8_000
 
-/** Connections of the client: one that breaks under what is left of a body, after the answer, breaks nothing else. */
+/** Sockets with an error handler: one may break after the answer, while the rest of a body is sent. */
 const quiet = new WeakSet<net.Socket>()
 
-/** A connection may end just as it is used again, after a body that was refused unread; a few times in a row it may not. */
+/** A connection may end just as it is used again, after a body that was refused unread, but not repeatedly. */
 const MAX_TRIES = 3
 
 function exchange(one: ApiRequest, target: string, content: Buffer | null, tries = 1): Promise<Reply> {
-  // Without either field Node sends the body of some methods as bytes of no request, whose answer nobody waits for.
+  // Without either header Node sends the body of some methods unframed, and the server reads it as another request.
   const length =
     content === null ? {} : one.chunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': content.length }
   return new Promise((resolve, reject) => {
@@ -1051,7 +1051,7 @@ function exchange(one: ApiRequest, target: string, content: Buffer | null, tries
       host: '127.0.0.1',
       port: broker.port,
       method: one.method,
-      // What the client would refuse to send goes as the bytes it stands for.
+      // Node refuses these characters in a path, so they are sent percent-encoded.
       path: target.replace(/[^\x21-\xff]/g, encodeURIComponent) || '/',
       headers: { ...one.headers, ...length },
       setHost: one.headers.host === undefined,
@@ -1073,7 +1073,7 @@ function exchange(one: ApiRequest, target: string, content: Buffer | null, tries
       incoming.on('error', reject)
       incoming.on('end', () => {
         const content = Buffer.concat(chunks)
-        // No content, although it is announced, follows HEAD.
+        // An answer to HEAD announces an encoding but has no content.
         const isPacked = incoming.headers['content-encoding'] === 'gzip' && content.length > 0
         const text = (isPacked ? gunzipSync(content) : content).toString()
         resolve({ status: incoming.statusCode!, headers: incoming.headers, text, isFirstTry: tries === 1 })
@@ -1113,7 +1113,7 @@ async function sendRaw(one: RawRequest): Promise<string | null> {
     return null
   }
   const success = statuses.some((status) => status < 300)
-  // A request that is cut short was never whole, whether or not anybody was told.
+  // A request that is cut short was never complete, with an answer or without.
   if (!success && (statuses.length > 0 || one.what === 'cut' || one.what === 'broken'))
     for (const marker of markers) refused.add(marker)
   else for (const marker of markers) unanswered.add(marker)
@@ -1167,7 +1167,7 @@ function answersIn(received: Buffer): Reply[] {
 
 const SQL = /\b(select|insert|update|delete|values|returning|relation|column|syntax|constraint|pg_\w+|postgres)\b|\$\d/i
 
-/** What is wrong with an answer, whatever the request was; null when nothing is. */
+/** Describes what is wrong with an answer to any request; null when nothing is. */
 function complaint({ status, headers, text }: Reply, method: string): string | null {
   if (status >= 500 && status !== 503) return `status ${status}: ${text.slice(0, 300)}`
   if (status === 503 && headers['retry-after'] === undefined) return `503 without Retry-After: ${text.slice(0, 300)}`
@@ -1187,7 +1187,7 @@ function complaint({ status, headers, text }: Reply, method: string): string | n
   return null
 }
 
-/** What an answer of 200 says was stored. */
+/** Notes what was stored according to an answer of 200. */
 function noteAccepted(path: string, text: string): void {
   // An export is YAML, and stores nothing.
   if (text === '' || path.endsWith('/export')) return
@@ -1221,7 +1221,7 @@ function* allRequests(): Generator<{ one: FuzzRequest; chunk: number; index: num
   }
 }
 
-/** The smallest request with the same kind of failure. */
+/** Finds the smallest request that still fails. */
 async function shrunk(chunk: number, index: number): Promise<string> {
   const property = fc.asyncProperty(anyRequest, async (one) => assert.equal(await send(one), null))
   const result = await fc.check(property, { seed: SEED + chunk, path: String(index), interruptAfterTimeLimit: 20_000 })
@@ -1232,7 +1232,7 @@ async function shrunk(chunk: number, index: number): Promise<string> {
 
 before(async () => {
   const dataDir = createDataDir()
-  // Without jobs: bodies are dated long ago, and what was accepted is looked for afterwards.
+  // Without jobs: they would delete the generated rows, whose times are long ago, before the tests read them.
   broker = await startBroker({
     dataDir,
     nodeArgs: [`--max-old-space-size=${HEAP_MB}`],
@@ -1263,7 +1263,7 @@ after(async () => {
   await sql.end({ timeout: 1 })
 })
 
-test('every route that takes a body has a valid one here, and it is accepted', async () => {
+test('every route with a request body has a template here, and a valid body made from it is accepted', async () => {
   const takesBody = ({ method }: Target) => method === 'POST' || method === 'PUT'
   const bare = TARGETS.filter((one) => takesBody(one) && !TEMPLATES[one.path]).map(({ path }) => path)
   assert.deepEqual(bare, [], 'add valid bodies of these routes to TEMPLATES')
@@ -1284,7 +1284,7 @@ test('every route that takes a body has a valid one here, and it is accepted', a
   }
 })
 
-test(`${REQUESTS} requests, seed ${SEED}: no answer above 499 but 503, and memory stays`, {
+test(`${REQUESTS} requests, seed ${SEED}: no status above 499 but 503, and memory grows by less than half`, {
   timeout: LIMIT_MS,
 }, async (t) => {
   const failures: { what: string; one: FuzzRequest; chunk: number; index: number }[] = []
@@ -1314,7 +1314,7 @@ test(`${REQUESTS} requests, seed ${SEED}: no answer above 499 but 503, and memor
   assert.equal(broker.stderr, '', `FUZZ_SEED=${SEED}`)
   t.diagnostic(`answers: ${JSON.stringify(Object.fromEntries(outcomes))}`)
   t.diagnostic(`stored: ${accepted.pods.size} pods, ${accepted.services.size} services, ${accepted.rows} flows`)
-  // Shedding everything would pass for bravery.
+  // A server that sheds every request must not pass.
   assert.ok((outcomes.get(503) ?? 0) < REQUESTS / 100, `${outcomes.get(503)} requests were shed`)
   assert.ok((outcomes.get(200) ?? 0) > REQUESTS / 10, `${outcomes.get(200)} requests were served`)
 
@@ -1324,7 +1324,7 @@ test(`${REQUESTS} requests, seed ${SEED}: no answer above 499 but 503, and memor
     assert.ok(last < second * MAX_GROWTH, `FUZZ_SEED=${SEED}: resident memory grew from ${second} to ${last} MiB`)
 })
 
-test('nothing of a refused request is stored, and all of the accepted ones is', async () => {
+test('nothing of a refused request is stored, and all accepted pods, services and flows are', async () => {
   const tables = await sql<{ name: string }[]>`
     select quote_ident(table_schema) || '.' || quote_ident(table_name) as name from information_schema.tables
     where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`
@@ -1361,9 +1361,9 @@ test('nothing of a refused request is stored, and all of the accepted ones is', 
   assert.equal(answered.length, accepted.rows, `FUZZ_SEED=${SEED}: rows, and rows that answers told of`)
 })
 
-test('what was accepted can be read back over HTTP', async () => {
+test('accepted pods, services and flows can be read over HTTP', async () => {
   const headers = authorization('read', 'right')
-  // A dot segment in a path is gone before anybody looks (RFC 3986, 5.2.4).
+  // URL parsers remove dot segments of a path (RFC 3986, 5.2.4).
   const names = spread([...accepted.pods].filter((name) => name !== '.' && name !== '..'))
   for (const name of names) {
     const { status, json } = await get(`${broker.url}/pod/name/${encodeURIComponent(name)}`, { headers })
@@ -1387,7 +1387,7 @@ test('what was accepted can be read back over HTTP', async () => {
   assert.equal(list.json.length, Math.min(20_000, (await sql`select from traffic`).count))
 })
 
-test('and afterwards the server is idle and well', async () => {
+test('after the run the server is healthy and the read budget is free', async () => {
   await becomes(async () => (await get(`${broker.url}/health`)).status, 200)
   await until(
     'the read budget is free',
@@ -1401,7 +1401,7 @@ function median(values: number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
 }
 
-/** At most so many, from the whole length of a list. */
+/** Picks about READ_BACK elements, evenly from the whole list. */
 function spread<T>(all: T[]): T[] {
   const step = Math.max(1, Math.floor(all.length / READ_BACK))
   return all.filter((_, i) => i % step === 0)

@@ -12,7 +12,7 @@ const MAX_POSTS = 60
 
 const app = await startLossyApp()
 
-/** A flow by small numbers, so that many share all their members, or all but a port. Each has a uuid of its own. */
+/** A flow in small numbers, so that many flows are equal or differ in a port only. Each has its own uuid. */
 interface Sketch {
   subject: number
   protocol: 'TCP' | 'UDP'
@@ -65,7 +65,7 @@ function realize(run: number, { subject, protocol, port, hasNull }: Sketch) {
 }
 type Flow = ReturnType<typeof realize>
 
-/** Whether `stored` may be what makes the flow a duplicate. One with a null is one of another in its body alone. */
+/** Whether `stored` may make the flow a duplicate. The caller passes flows with a null those of their body only. */
 const isLike = (one: Flow, stored: Flow) =>
   one.pod_ip === stored.pod_ip &&
   (one.traffic_in_out_port === stored.traffic_in_out_port || (one.ip_protocol === 'UDP' && one.pod_ip !== null))
@@ -77,7 +77,7 @@ const isQuiet = async () => {
   return rows.length === 0
 }
 
-test('each flow that is stored is told once in the answers that came, and once to the evaluator', {
+test('each stored flow is counted once in the received answers and given once to the evaluator', {
   timeout: 900_000,
 }, async () => {
   await fc.assert(
@@ -91,7 +91,7 @@ test('each flow that is stored is told once in the answers that came, and once t
         let told = 0
         let posts = 0
         app.lose('insert into traffic', ...fates)
-        // An agent posts the very same flows until they are taken, and only then the next.
+        // Like an agent: posts the same flows until they are accepted, and then the next.
         const work = clients.map(async ({ posts: bodies }) => {
           for (const { body, single } of bodies) {
             const all = (single ? body.slice(0, 1) : body).map((one) => realize(run, one))

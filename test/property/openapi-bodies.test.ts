@@ -22,7 +22,7 @@ const TOKEN_OF: Record<string, string> = {
 const PAST = '2020-01-01T00:00:00Z'
 const notAhead = (time: string) => (Date.parse(time) < Date.now() ? time : PAST)
 
-/** Image and time of a payload of scanners. */
+/** Sets the image and the time of a scanner's payload. */
 function payload(body: Json, { digest }: Json): void {
   body.image.digest = digest
   body.scanned_at = notAhead(body.scanned_at)
@@ -37,7 +37,7 @@ const ADDED: Record<string, Json[]> = {
   unknown: [],
 }
 
-/** Rules over several fields, or about the time of the request, which no schema tells. They change the body that was generated. */
+/** Rules about several fields, or the time of the request, that no schema expresses. They change the generated body. */
 const RULES: Record<string, (body: Json, path: Json) => void> = {
   // The digest is that of the path, the time is not ahead, and the signatures give the verdict.
   'POST /images/{digest}/attestation': (body, { digest }) => {
@@ -47,7 +47,7 @@ const RULES: Record<string, (body: Json, path: Json) => void> = {
     const unverified = sent.map((one: Json) => ({ ...one, verified: false, error: null }))
     body.signatures = [...unverified.slice(0, 31), ...(ADDED[body.verdict] ?? [])]
   },
-  // The digest is that of the path, the time is not ahead, and a page is one of its set. A set that is known has as many pages as before.
+  // The digest is that of the path, the time is not ahead, and the index of a page is below the total of its set.
   'POST /images/{digest}/sbom': (body, path) => {
     payload(body, path)
     if (body.page) body.page.index = Math.min(body.page.index, body.page.total - 1)
@@ -74,7 +74,7 @@ for (const [path, item] of Object.entries(document.paths))
         fc.asyncProperty(paths as fc.Arbitrary<Json>, bodies as fc.Arbitrary<Json>, async (values, body) => {
           RULES[name]?.(body, values)
           const target = path.replace(/\{(\w+)\}/g, (_, key) => encodeURIComponent(values[key]))
-          // A segment of dots is none in a URL.
+          // URL parsers remove a path segment of one or two dots.
           if (/\/\.{1,2}(\/|$)/.test(target)) return
           const { status, text } = await app.request(method.toUpperCase(), target, { body, token })
           assert.ok(status < 500 && ![400, 401, 403, 422].includes(status), `${status} ${text}`)

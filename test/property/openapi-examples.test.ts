@@ -14,7 +14,7 @@ type Json = any
 
 const app = await startApp(TOKENS)
 const token = TOKENS.BROKER_TOKEN_READ
-/** Rules about several parameters at once, which no schema of one tells. */
+/** Fixed values for rules about several parameters, which no schema expresses. */
 const WITH: Record<string, Record<string, string>> = {
   '/compute/contention': { namespace: 'shop' },
   '/attestations/policy': { mode: 'audit' },
@@ -39,7 +39,7 @@ for (const [path, { get }] of Object.entries(document.paths)) {
           if (place === 'path') target = target.replace(`{${name}}`, encodeURIComponent(String(value)))
           else if (value !== undefined) query.set(name, String(value))
         }
-        // A segment of dots is none in a URL.
+        // URL parsers remove a path segment of one or two dots.
         if (/\/\.{1,2}(\/|$)/.test(target)) return
         const { status, text } = await app.get(`${target}?${query}`, { token })
         assert.ok(![400, 422].includes(status), `${target}?${query}: ${status} ${text}`)

@@ -6,9 +6,9 @@ import { depth } from '../support/depth.ts'
 
 const app = await startApp()
 
-// ---- The alphabet: few of everything, so that addresses change hands ------------------------------------------------
+// ---- Generated steps: few values of each kind, so that addresses change hands ---------------------------------------
 
-/** Addresses by number, in their canonical form and in others. A run has its own, so that tables need not be emptied. */
+/** Addresses by number, in canonical form and two others. Each run has its own, so tables need not be emptied. */
 const ADDRESSES = 4
 const prefixOf = (run: number) => `10.${run >> 8}.${run & 255}`
 const hex = (n: number) => n.toString(16)
@@ -21,7 +21,7 @@ function spellings(run: number, address: number): [canonical: string, ...others:
 }
 const NAMES = ['a', 'b', 'c']
 const MOMENTS = 6
-/** A step is one microsecond, across the edge of a second. */
+/** Moments are one microsecond apart and cross a full second. */
 const timeOf = (moment: number) =>
   moment < 3 ? `2024-05-01T09:59:59.99999${7 + moment}` : `2024-05-01T10:00:00.00000${moment - 3}`
 
@@ -180,7 +180,7 @@ class Model {
   }
 }
 
-// ---- The broker, asked the same -------------------------------------------------------------------------------------
+// ---- The same steps on the broker -----------------------------------------------------------------------------------
 
 let runs = 0
 let flows = 0
@@ -215,7 +215,7 @@ function postPod(run: number, p: PodPost) {
   })
 }
 
-/** What the flow is stamped with, the time of the stamp aside. */
+/** Posts the flow and returns its peer fields, without the time of the stamp. */
 async function stampOf(run: number, one: Extract<Op, { kind: 'flow' }>): Promise<Record<string, string | null>> {
   const flow = {
     uuid: `flow-${flows++}`,
@@ -277,7 +277,7 @@ async function apply(run: number, model: Model, one: Op): Promise<void> {
   }
 }
 
-test('in any history, flows are stamped with who held the address at their time, and the look-up says the same', {
+test('in any history flows are stamped with the holder of the address at their time, and the look-up by address agrees', {
   timeout: 900_000,
 }, async () => {
   await fc.assert(
@@ -290,7 +290,9 @@ test('in any history, flows are stamped with who held the address at their time,
   )
 })
 
-test('after any history, every address at every time', { timeout: 900_000 }, async () => {
+test('after any history the stamps and look-ups of every address at every time are as in the model', {
+  timeout: 900_000,
+}, async () => {
   const changes = op.filter(({ kind }) => kind === 'pod' || kind === 'mark' || kind === 'service')
   await fc.assert(
     fc.asyncProperty(fc.array(changes, { minLength: 3, maxLength: 15 }), async (ops) => {

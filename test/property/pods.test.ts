@@ -7,7 +7,7 @@ import { podsWithWrongAddresses } from '../support/records.ts'
 
 const app = await startApp()
 
-// ---- The alphabet: few pods, few uids, and every optional key now and then left out ---------------------------------
+// ---- Generated posts: few pods and uids, optional keys sometimes left out -------------------------------------------
 
 const often = <T>(...words: T[]) => fc.option(fc.constantFrom(...words), { freq: 2 })
 
@@ -43,7 +43,7 @@ const post = fc.record({
 const markDead = fc.record({ op: fc.constant('mark' as const), pod_name: fc.constantFrom('p', 'q') })
 type Post = typeof post extends fc.Arbitrary<infer T> ? T : never
 type Step = Post | (typeof markDead extends fc.Arbitrary<infer T> ? T : never)
-/** Those of one round are sent at once, one a pod, so that a statement writes both. */
+/** The steps of a round are sent at once, at most one for each pod, so that one statement writes them together. */
 const round: fc.Arbitrary<Step[]> = fc.uniqueArray(
   fc.oneof({ weight: 6, arbitrary: post }, { weight: 1, arbitrary: markDead }),
   {
@@ -53,7 +53,7 @@ const round: fc.Arbitrary<Step[]> = fc.uniqueArray(
   },
 )
 
-/** Posted first in each round: it travels alone, and those of the round wait and leave together. */
+/** Sent first in each round: its statement runs alone, and the steps of the round wait and are written together. */
 const FILLER: Post = {
   ...{
     op: 'post',
@@ -96,7 +96,7 @@ const uidOf = (manifest: unknown): string | null => {
   return typeof uid === 'string' && uid !== '' ? uid : null
 }
 
-/** The record as the post alone would have it. */
+/** The record that the post makes when no row is stored. */
 function alone({ op: _, pod_ips, ...sent }: Post): Row {
   return {
     ...sent,
@@ -125,7 +125,7 @@ const read = async (name: string): Promise<Row | undefined> => {
   return status === 404 ? undefined : json
 }
 
-test('property: after any posts a pod is what the rules say: null keeps what is stored, another uid keeps nothing', async () => {
+test('property: after any posts a pod is as in the model: null keeps the stored value, another uid keeps nothing', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 8 }), async (rounds) => {
       await app.sql`truncate pod, pod_address`

@@ -14,13 +14,13 @@ const { config } = scene.context()
 const DAY = 86_400
 const MINUTE = 60
 
-// ---- The alphabet: few of everything, so that flows meet ------------------------------------------------------------
+// ---- Generated rows: few values of each kind, so that flows match each other ----------------------------------------
 
-/** Moments are minutes; those from YOUNG on are within the window. */
+/** Moments are one minute apart; those from YOUNG on are within the window. */
 const MOMENTS = 5
 const YOUNG = 3
 const timeOf = (moment: number) => (moment < YOUNG ? ago(20 * DAY - moment * MINUTE) : ago(DAY - moment * MINUTE))
-/** Starts are minutes after the first moment, about an hour of them. */
+/** Pod starts are in minutes after the first moment: 0, or about an hour. */
 const SLACK = 60
 const startOf = (minutes: number) => ago(20 * DAY - minutes * MINUTE)
 
@@ -61,7 +61,7 @@ type Flow = (typeof flow extends fc.Arbitrary<infer T> ? T : never) & { uuid: st
 
 const isUnknown = (one: string | null) => one === null || one === ''
 
-/** Rule 1: a live pod record of that name exists in that namespace that had started by the row's time plus an hour. */
+/** Rule 1: a live pod of that name and namespace exists that had started by the row's time plus an hour. */
 const hasLivePod = (row: Flow, pods: Pod[]) =>
   pods.some(
     (one) =>
@@ -85,7 +85,7 @@ const isSuperseded = (row: Flow, rows: Flow[]) =>
 const staysByAge = (rows: Flow[], pods: Pod[]) =>
   rows.filter((row) => row.time >= YOUNG || (hasLivePod(row, pods) && !isSuperseded(row, rows)))
 
-/** Rule 4: of a pod with more rows than the cap, the oldest without a peer go. */
+/** Rule 4: when a pod has more rows than the cap, its oldest rows without a peer are deleted. */
 function staysBelow(cap: number, rows: Flow[]): Flow[] {
   const byPod = new Map<string, Flow[]>()
   for (const row of rows) byPod.set(podOf(row), [...(byPod.get(podOf(row)) ?? []), row])
@@ -151,7 +151,7 @@ const history = {
   rows: fc.array(flow, { maxLength: 40 }).map(numbered),
 }
 
-test('after a pass the table holds exactly what the rules keep, and the dry run said how many go', {
+test('after a pass the table has exactly the rows that the rules keep, and the dry run counted the deleted ones', {
   timeout: 900_000,
 }, async () => {
   await fc.assert(
@@ -202,7 +202,9 @@ test('passes that end early never delete what the rules keep, and together delet
   )
 })
 
-test('dead pods: exactly those that are dead and too old go, with their addresses', { timeout: 900_000 }, async () => {
+test('dead pods older than the retention are deleted with their addresses, all others are kept', {
+  timeout: 900_000,
+}, async () => {
   const record = fc.record({
     isDead: fc.boolean(),
     ageDays: fc.constantFrom(0, 6.9, 7.1, 29.9, 30.1, 100),

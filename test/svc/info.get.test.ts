@@ -40,7 +40,7 @@ test('GET /svc/info 200: whole records, their keys in wire order', async () => {
   assert.deepEqual(second, { ...bare, svc_name: null, svc_namespace: null, service_spec: null })
 })
 
-test('GET /svc/info 200: by namespace, name and address, in byte order; nulls last', async () => {
+test('GET /svc/info 200: services are ordered by namespace, name and address, in byte order; nulls are last', async () => {
   await app.sql`truncate service`
   const order = [
     ['', '', '10.96.0.200'],
@@ -63,7 +63,7 @@ test('GET /svc/info 200: by namespace, name and address, in byte order; nulls la
   )
 })
 
-test('GET /svc/info 200: a post in place of an old one is one row, and the query is ignored', async () => {
+test('GET /svc/info 200: a service that is posted again is listed once, and query parameters are ignored', async () => {
   await app.sql`truncate service`
   const { svc_ip } = await store({ svc_name: 'old' })
   await store({ svc_ip, svc_name: 'new' })

@@ -12,7 +12,7 @@ const service = (ip: string) => app.get(`/svc/ip/${encodeURIComponent(ip)}`)
 const store = async (fields: Record<string, unknown>) =>
   assert.equal((await app.post('/svc/spec', servicePost(fields))).status, 200)
 
-test('GET /svc/ip/{ip} 404: no service has it', async () => {
+test('GET /svc/ip/{ip} 404: no service has the address', async () => {
   await store({ svc_ip: '10.96.0.11' })
   await store({ svc_ip: 'None' })
   for (const ip of ['10.96.0.1', '10.96.0.111', '10.96.0.%', 'None', 'fd00::1']) assertNoData(await service(ip))
@@ -32,7 +32,7 @@ test('GET /svc/ip/{ip} 200: one record, its keys in wire order', async () => {
   assert.deepEqual(answer.json, whole)
 })
 
-test('GET /svc/ip/{ip} 200: null for everything that is not known', async () => {
+test('GET /svc/ip/{ip} 200: fields without a value are null', async () => {
   const bare = servicePost()
   await store(bare)
   const { json } = await service(bare.svc_ip)
@@ -40,7 +40,7 @@ test('GET /svc/ip/{ip} 200: null for everything that is not known', async () => 
   assert.deepEqual(json, { ...bare, svc_name: null, svc_namespace: null, service_spec: null })
 })
 
-test('GET /svc/ip/{ip} 200: the address is canonicalised first', async () => {
+test('GET /svc/ip/{ip} 200: the address is canonicalised before the look-up', async () => {
   await store({ svc_ip: 'fd00::a:1' })
   for (const ip of ['fd00::a:1', 'FD00::A:1', 'fd00:0:0:0:0:0:000a:1'])
     assert.equal((await service(ip)).json.svc_ip, 'fd00::a:1')

@@ -28,7 +28,7 @@ const posted = async (fields: Record<string, unknown> = {}) => {
   assert.deepEqual(answer.json, await stored(answer.json.svc_ip))
   return answer.json
 }
-/** Posts in that order under one address, a second apart; what is stored then. */
+/** Posts both records under one address, in this order and a second apart, and returns what is stored. */
 const storedAfter = async (first: object, second: object) => {
   const { svc_ip } = servicePost()
   await posted({ ...first, svc_ip })
@@ -52,7 +52,7 @@ const whole = (fields: Record<string, unknown> = {}) =>
     ...fields,
   })
 
-test('POST /svc/spec 200: answers the record as posted, its keys in wire order', async () => {
+test('POST /svc/spec 200: the answer is the record as posted, its keys in wire order', async () => {
   const body = whole()
   const answer = await post(body)
   assert.equal(answer.status, 200)
@@ -62,7 +62,7 @@ test('POST /svc/spec 200: answers the record as posted, its keys in wire order',
   assert.deepEqual(await stored(body.svc_ip), body)
 })
 
-test('POST /svc/spec 200: what was not sent is null in the answer, not what is stored', async () => {
+test('POST /svc/spec 200: a field that was not sent is null in the answer, even if a value is stored', async () => {
   const body = whole()
   await post(body)
   const { svc_ip, time_stamp } = body
@@ -86,12 +86,12 @@ for (const [key, [first, second]] of Object.entries(OPTIONAL)) {
   })
 }
 
-test('POST /svc/spec 200: the time is always replaced, by an earlier one too', async () => {
+test('POST /svc/spec 200: the time is always replaced, even by an earlier one', async () => {
   assert.equal((await storedAfter({}, { time_stamp: '2020-01-01T00:00:00' })).time_stamp, '2020-01-01T00:00:00')
 })
 
 for (const svc_ip of ['', 'None']) {
-  test(`POST /svc/spec 200: the address ${JSON.stringify(svc_ip)} is echoed as posted, not written, and warned of`, async () => {
+  test(`POST /svc/spec 200: the address ${JSON.stringify(svc_ip)} is echoed as posted and logged as a warning, but not written`, async () => {
     const before = await serviceCount()
     const body = whole({ svc_ip, service_spec: { status: { x: 1 }, metadata: { managedFields: [] } } })
     app.logged.length = 0
@@ -111,7 +111,7 @@ test('POST /svc/spec 400: a service without an address that is nested too deep t
   assert.match(answer.text, /^Json deserialize error: service_spec: nested deeper/)
 })
 
-test('POST /svc/spec 200: `none` in other letters is an address like any other', async () => {
+test('POST /svc/spec 200: `none` in another spelling is stored as an address', async () => {
   for (const svc_ip of ['none', 'NONE', ' None', ' ']) assert.equal((await posted({ svc_ip })).svc_ip, svc_ip)
 })
 
@@ -148,7 +148,7 @@ for (const [sent, kept] of SPECS) {
   })
 }
 
-test('POST /svc/spec 200: the uid beside the row follows service_spec', async () => {
+test('POST /svc/spec 200: the column svc_uid follows the uid in service_spec', async () => {
   const { svc_ip } = servicePost()
   const expected: [fields: object, uid: string | null][] = [
     [{}, null],
@@ -167,7 +167,7 @@ test('POST /svc/spec 200: the uid beside the row follows service_spec', async ()
   }
 })
 
-test('POST /svc/spec 200: a repeat writes nothing, with fewer keys too', async () => {
+test('POST /svc/spec 200: a repeated post writes nothing, even with fewer keys', async () => {
   const body = whole()
   await post(body)
   const before = await version(body.svc_ip)
@@ -200,7 +200,7 @@ for (const [sent, shown] of Object.entries(GOOD_TIMES)) {
   })
 }
 
-test('POST /svc/spec 200: text of any script, unknown keys and the longest fields', async () => {
+test('POST /svc/spec 200: text of any script, unknown keys and fields of the greatest length are accepted', async () => {
   const odd = 'ключ "q" \\ / 🐘 \u{1}\u{2028}\'; drop table service; --'
   const row = await posted({ svc_name: odd, svc_namespace: odd, service_spec: { [odd]: [odd] }, unknown: { a: 1 } })
   assert.deepEqual([row.svc_name, row.svc_namespace, row.service_spec], [odd, odd, { [odd]: [odd] }])
@@ -266,7 +266,7 @@ test('POST /svc/spec 400: service_spec nested deeper than 100 levels, and nothin
   )
 })
 
-test('POST /svc/spec 200: what the service object drops may be nested as deep as a body may', async () => {
+test('POST /svc/spec 200: a part of the service object that is dropped may be nested as deep as the limit of a body', async () => {
   const text = JSON.stringify(servicePost({ service_spec: { spec: {}, status: 0 } }))
   assert.deepEqual(
     (await post(text.replace(':0}', `:${'['.repeat(MAX_BODY_DEPTH - 2)}${']'.repeat(MAX_BODY_DEPTH - 2)}}`))).json
@@ -289,7 +289,7 @@ test('POST /svc/spec 400: a number beyond a double is named, and nothing is writ
   }
 })
 
-test('POST /svc/spec 400: text no database can hold, wherever it stands', async () => {
+test('POST /svc/spec 400: text that PostgreSQL cannot store, in any field', async () => {
   const before = await serviceCount()
   const places = [
     ...['svc_ip', 'svc_name', 'svc_namespace'].map((key) => ({ [key]: '@' })),
@@ -338,7 +338,7 @@ test('POST /svc/spec 403: a token without the scope ingest', async () => {
   assert.deepEqual([...(await guarded.sql`select from service`)], [])
 })
 
-test('POST /svc/spec 200: the tokens of agents and of older installations', async () => {
+test('POST /svc/spec 200: the token of agents and the shared token of older installations are accepted', async () => {
   for (const token of [TOKENS.BROKER_TOKEN_INGEST, TOKENS.BROKER_AUTH_TOKEN])
     assert.equal((await guarded.post('/svc/spec', servicePost(), { token })).status, 200)
 })
@@ -353,7 +353,7 @@ test('POST /svc/spec 503: the table is locked for longer than a statement may ta
   assert.equal((await guarded.post('/svc/spec', body, { token })).status, 200)
 })
 
-test('POST /svc/spec 200: 24 posts of one address at once leave one row, that of one of them', async () => {
+test('POST /svc/spec 200: 24 concurrent posts of one address leave one row, equal to one of the posts', async () => {
   const { svc_ip } = servicePost()
   const bodies = range(24).map((i) =>
     whole({ svc_ip, svc_name: `svc-${i}`, service_spec: { metadata: { uid: `uid-${i}` } } }),
@@ -368,7 +368,7 @@ test('POST /svc/spec 200: 24 posts of one address at once leave one row, that of
   assert.equal(await uid(svc_ip), (winner.service_spec as { metadata: { uid: string } }).metadata.uid)
 })
 
-test('POST /svc/spec 200: two processes post the same services in opposite orders', async () => {
+test('POST /svc/spec 200: two processes that write the same services in opposite orders both succeed', async () => {
   const services = range(60).map(() => whole())
   const orders = [services, [...services].reverse()]
   for (const time_stamp of ['2024-05-01T10:00:01', '2024-05-01T10:00:02']) {
