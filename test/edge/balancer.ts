@@ -1,4 +1,4 @@
-/** Simulates a Service of Kubernetes: a TCP port that passes each new connection to a replica last reported as ready. */
+/** Simulates a Service of Kubernetes: a TCP port that passes each new connection to a replica reported as ready. */
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { after } from 'node:test'

@@ -14,7 +14,9 @@ const SHOTS = depth(2_000, 20_000)
 const SEED = Number(process.env.EDGE_FUZZ_SEED ?? 20_261_122)
 const TELL_EVERY = 100_000
 
-test(`${SHOTS} generated requests of seed ${SEED} are forwarded or refused as expected`, { timeout: 900_000 + SHOTS * 6 }, async (t) => {
+test(`${SHOTS} generated requests of seed ${SEED} are forwarded or refused as expected`, {
+  timeout: 900_000 + SHOTS * 6,
+}, async (t) => {
   let edge: EdgeProcess | undefined
   let told = 0
   const startedAt = performance.now()

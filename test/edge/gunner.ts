@@ -1,4 +1,4 @@
-/** Sends generated requests to a proxy on raw sockets, and checks every answer and every request that the broker gets. */
+/** Sends generated requests to a proxy on raw sockets, and checks all answers and all requests that the broker gets. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'

@@ -85,7 +85,9 @@ test('ten lists one after the other need as little memory as one', { timeout: 90
   })
 })
 
-test(`${READERS} lists at once need little memory, while their readers pause until all have begun`, { timeout: 900_000 }, async (t) => {
+test(`${READERS} lists at once need little memory, while their readers pause until all have begun`, {
+  timeout: 900_000,
+}, async (t) => {
   await growthMb(
     t,
     async () => {

@@ -1,6 +1,6 @@
 /**
- * Several processes fold minutes at once and are killed or lose their sessions, while others post: each minute is folded
- * into exactly one row of five minutes.
+ * Several processes fold minutes at once and are killed or lose their sessions, while others post: each minute is
+ * folded into exactly one row of five minutes.
  */
 
 import assert from 'node:assert/strict'

@@ -1,4 +1,4 @@
-/** A process that folds hour after hour and maintains the partitions of days until it is killed: `compute-folder.ts URL`. */
+/** A process that folds hours and maintains the partitions of days until it is killed: `compute-folder.ts URL`. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { computeFold } from '../../jobs/compute-fold.ts'

@@ -108,7 +108,9 @@ class Agent {
   }
 }
 
-test(`kill -9 of one of two brokers while ${NODES} nodes post to both: each post is stored once and whole`, { timeout: 120_000 }, async () => {
+test(`kill -9 of one of two brokers while ${NODES} nodes post to both: each post is stored once and whole`, {
+  timeout: 120_000,
+}, async () => {
   const dataDir = createDataDir()
   const broker = await startBroker({ dataDir })
   const other = await startBroker({ dataDir })

@@ -82,7 +82,9 @@ class Agent {
   }
 }
 
-test(`kill -9 of the broker while ${NODES} nodes post: acknowledged posts are stored, and no post in part`, { timeout: 120_000 }, async () => {
+test(`kill -9 of the broker while ${NODES} nodes post: acknowledged posts are stored, and no post in part`, {
+  timeout: 120_000,
+}, async () => {
   const dataDir = createDataDir()
   const broker = await startBroker({ dataDir })
   const agents = Array.from({ length: NODES }, (_, i) => new Agent(broker.url, `node-${i}`))

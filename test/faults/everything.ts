@@ -1,10 +1,10 @@
 /**
  * All faults at once, in random order, against three brokers behind PgBouncer: run by hand,
  * `npx tsx test/faults/everything.ts --minutes 30 --seed 1`. Starts and ends all processes itself (PostgreSQL,
- * PgBouncer, brokers, an evaluator, agents, readers, probes). It checks that no acknowledged row is lost and none stored
- * twice, that the only 5xx is 503 with Retry-After, that `/livez` answers within a second, that brokers are healthy
- * after each round of faults, that memory is bounded, and that no request fails in the quiet minute at the end. Prints
- * one line for each fault; exits with 1 if a check failed.
+ * PgBouncer, brokers, an evaluator, agents, readers, probes). It checks that no acknowledged row is lost and none is
+ * stored twice, that the only 5xx is 503 with Retry-After, that `/livez` answers within a second, that brokers are
+ * healthy after each round of faults, that memory is bounded, and that no request fails in the quiet minute at the
+ * end. Prints one line for each fault; exits with 1 if a check failed.
  */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'

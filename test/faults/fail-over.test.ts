@@ -125,7 +125,9 @@ test('flows that only the old server stored are stored by the new one when they 
   assert.equal(db.generation, generation)
 })
 
-test('flows whose answers were lost are stored once on the new server when they are posted again', { timeout: 900_000 }, async () => {
+test('flows whose answers were lost are stored once on the new server when they are posted again', {
+  timeout: 900_000,
+}, async () => {
   const [copied, missing] = [flows(3), flows(2)]
   a.proxy.judge((sql) => (sql.includes('insert into traffic') ? 'answer lost' : 'answered'))
   assert.equal((await post([...copied, ...missing])).status, 503)

@@ -26,7 +26,7 @@ const LONG_AGO = ago(40 * 86_400)
 interface Table {
   job: JobName
   table: string
-  /** Stores rows `expired-<n>`, which the job must delete, and `kept-<n>`; `n` has leading zeros, in the order of the job. */
+  /** Stores rows `expired-<n>`, which the job must delete, and `kept-<n>`; `n` is in the order of the job. */
   fill(): Promise<unknown>
   key: string
 }
@@ -183,7 +183,7 @@ for (const one of tables) {
       assert.equal(after.kept, KEPT)
       const inBatch = killed.midway.expired - after.expired
       if (one.job === 'traffic-retention') {
-        // A batch reads BATCH_ROWS rows and keeps some: all expired rows before the cursor are deleted, and none after it.
+        // A batch reads BATCH_ROWS rows and keeps some: expired rows before the cursor are deleted, and none after it.
         const [row] = await sql`
           select count(*) filter (where (t.time_stamp, t.uuid) <= (c.time_stamp, c.uuid))::int as missed,
                  count(*) filter (where (t.time_stamp, t.uuid) > (c.time_stamp, c.uuid))::int as ahead

@@ -57,7 +57,7 @@ async function inserted(app: LossyApp, body: Flow | Flow[]): Promise<number> {
   return Array.isArray(body) ? answer : answer === null ? 0 : 1
 }
 
-/** Runs `work`; then it counts exactly the flows in `stored`, they are rows, and the evaluator was called once for each. */
+/** Runs `work`, and checks that exactly the flows in `stored` count, are rows, and had one evaluation each. */
 async function assertNew(app: LossyApp, stored: Flow[], others: Flow[], work: () => Promise<number>): Promise<void> {
   const before = await app.counted()
   const heardBefore = await app.heard()

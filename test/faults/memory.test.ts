@@ -37,7 +37,7 @@ const SHED = /read memory budget.*needs \d+ KiB of a \d+ KiB budget/
 let database: TestDatabase
 let broker: Broker
 
-/** The outcome of reading a list: the count of its rows if it is whole, or the text of a refusal; the rows are not kept. */
+/** The outcome of reading a list: the count of its rows if it is whole, or the text of a refusal. Rows are not kept. */
 interface Outcome {
   status: number
   rows: number
@@ -342,8 +342,8 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
 })
 
 describe('with a heap of 200 MiB and a memory limit of 256 MiB', { timeout: 1_800_000 }, () => {
-  // The limit gives a read budget of 76 MiB. Three of the longest lists cannot be made at the same time, but about eight
-  // finished lists fit beside each other.
+  // The limit gives a read budget of 76 MiB. Three of the longest lists cannot be made at the same time, but about
+  // eight finished lists fit beside each other.
   const READERS = 12
 
   before(async () => {

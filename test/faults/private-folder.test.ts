@@ -165,7 +165,9 @@ describe('in a folder of mode 0700 below a folder of mode 0700', { timeout: 900_
     assert.equal(existsSync(join(clone, '.data')), false)
   })
 
-  test('as root, the cluster is outside the clone and readable by its own user only', { skip: !isRoot && 'needs root' }, () => {
+  test('as root, the cluster is outside the clone and readable by its own user only', {
+    skip: !isRoot && 'needs root',
+  }, () => {
     const cluster = realpathSync(join(dataDir(), 'postgres'))
     const shared = dirname(cluster)
     for (const folder of [shared, dirname(shared), dirname(dirname(shared))]) {

@@ -1,4 +1,4 @@
-/** Temporary failures of the database are 503 with `Retry-After` and one log line, and end when the cause is removed. */
+/** Temporary failures of the database are 503 with `Retry-After` and one log line. They end with their cause. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -111,7 +111,7 @@ for (const [code, cause, retryAfter] of [
   ['53300', /^database unavailable: the server takes no more connections/, '1'],
   ['08006', /^database unavailable: the server cannot be reached/, '1'],
 ] as const) {
-  // A lost connection is closed and its statement may be repeated; after a refusal the connection is kept, without repeat.
+  // A lost connection is replaced and its statement may be repeated; after a refusal neither happens.
   const isRefusal = retryAfter === '5'
   test(`${code}: 503, one line in the log, and served again without a restart`, async () => {
     await assertServed(broker)
@@ -260,30 +260,33 @@ async function withPasswords(work: (of: Broker, sql: postgres.Sql) => Promise<vo
   }
 }
 
-test('with a wrong password requests are 503 and a migration fails; with the right one requests succeed', { timeout: 900_000 }, () =>
-  withPasswords(async (other, sql) => {
-    assert.equal((await other.post('/pod/spec', pod('first'))).status, 200)
-    await assertServed(other)
-    await sql.unsafe(`alter role ${other.role} password '${SECRET}'`)
-    await other.terminate('%', sql)
-    await until('its sessions are over', () => other.db.stats().open === 0)
-    for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
-    assertToldOnce('28P01', /^database unavailable: the password is wrong/)
-    await assert.rejects(
-      migrate({ connection: other.connection, log: noLog, maxRetries: 2, retryPauseMs: 1 }),
-      (error: Error) => {
-        assert.ok(error instanceof DatabaseUnreachable)
-        assert.match(error.message, /\(28P01\) in 2 attempts: the password is wrong; .*DATABASE_URL/)
-        for (const hidden of [SECRET, other.password]) assert.ok(!error.message.includes(hidden))
-        return true
-      },
-    )
-    await sql.unsafe(`alter role ${other.role} password '${other.password}'`)
-    await assertServed(other)
-    const elsewhere = other.connection.replace(/\/postgres$/, '/nowhere')
-    await assert.rejects(
-      migrate({ connection: elsewhere, log: noLog, maxRetries: 1 }),
-      /\(3D000\) in 1 attempts: the database does not exist;/,
-    )
-  }),
+test(
+  'with a wrong password requests are 503 and a migration fails; with the right one requests succeed',
+  { timeout: 900_000 },
+  () =>
+    withPasswords(async (other, sql) => {
+      assert.equal((await other.post('/pod/spec', pod('first'))).status, 200)
+      await assertServed(other)
+      await sql.unsafe(`alter role ${other.role} password '${SECRET}'`)
+      await other.terminate('%', sql)
+      await until('its sessions are over', () => other.db.stats().open === 0)
+      for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
+      assertToldOnce('28P01', /^database unavailable: the password is wrong/)
+      await assert.rejects(
+        migrate({ connection: other.connection, log: noLog, maxRetries: 2, retryPauseMs: 1 }),
+        (error: Error) => {
+          assert.ok(error instanceof DatabaseUnreachable)
+          assert.match(error.message, /\(28P01\) in 2 attempts: the password is wrong; .*DATABASE_URL/)
+          for (const hidden of [SECRET, other.password]) assert.ok(!error.message.includes(hidden))
+          return true
+        },
+      )
+      await sql.unsafe(`alter role ${other.role} password '${other.password}'`)
+      await assertServed(other)
+      const elsewhere = other.connection.replace(/\/postgres$/, '/nowhere')
+      await assert.rejects(
+        migrate({ connection: elsewhere, log: noLog, maxRetries: 1 }),
+        /\(3D000\) in 1 attempts: the database does not exist;/,
+      )
+    }),
 )

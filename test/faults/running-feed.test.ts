@@ -1,4 +1,4 @@
-/** The feed of running containers with its longest items, from real processes: pages are whole or cut, memory is bounded. */
+/** The feed of running containers with its longest items, from real processes: whole or cut, in bounded memory. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
@@ -16,7 +16,7 @@ const CLIENTS = depth(3, 6)
 const HEAP_MB = 96
 /** A page needs 9 MiB of it, so that two are read at once. */
 const BUDGET_MB = 20
-/** The heap, the program with its libraries and the loader, and the pieces of two pages. A whole page would exceed it. */
+/** The heap, the program, its libraries and the loader, and the pieces of two pages. A whole page would exceed it. */
 const CEILING_MB = HEAP_MB + 140 + 2 * 32
 
 let database: TestDatabase

@@ -299,7 +299,9 @@ async function storedPosts(sql: postgres.Sql): Promise<Map<string, number[]>> {
   return new Map(rows.map(({ post, counts }) => [post, JSON.parse(counts)]))
 }
 
-test(`kill -9 of the broker while ${NODES} nodes drain: acknowledged drains count once, and others once or not at all`, { timeout: 900_000 }, async (t) => {
+test(`kill -9 of the broker while ${NODES} nodes drain: acknowledged drains count once, and others once or not at all`, {
+  timeout: 900_000,
+}, async (t) => {
   const dataDir = createDataDir()
   const ledger = new Ledger()
   let broker = await startBroker({ dataDir })
@@ -316,7 +318,9 @@ test(`kill -9 of the broker while ${NODES} nodes drain: acknowledged drains coun
   assert.deepEqual(await broker.stop(), { code: 0, signal: null })
 })
 
-test(`the database dies while ${NODES} nodes drain: only 503, then recovery, and acknowledged drains count once`, { timeout: 900_000 }, async (t) => {
+test(`the database dies while ${NODES} nodes drain: only 503, then recovery, and acknowledged drains count once`, {
+  timeout: 900_000,
+}, async (t) => {
   const dataDir = createDataDir()
   const ledger = new Ledger()
   const broker = await startBroker({ dataDir })

@@ -219,7 +219,8 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     for (const { status, headers } of answers) assert.equal(headers.connection, 'close', `of the ${status}`)
     assert.deepEqual(await broker.exited, { code: 0, signal: null })
   }
-  test('while the broker drains, every answer has the header `Connection: close`', () => undisturbed(answersWhileDraining))
+  test('while the broker drains, every answer has the header `Connection: close`', () =>
+    undisturbed(answersWhileDraining))
 })
 
 /** Posts one flow after the other: to the first server until it ends the connection or is gone, then to the second. */

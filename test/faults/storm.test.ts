@@ -132,7 +132,7 @@ describe('storm', () => {
     for (const error of rough.errors) {
       assert.ok(error instanceof DatabaseUnavailable || error instanceof DatabaseBusy, String(error))
     }
-    // Every statement without an answer failed by a lost connection; none reached the deadline at which a pool is replaced.
+    // Statements without an answer failed by a lost connection; none reached the deadline at which a pool is replaced.
     assert.deepEqual([database.read.stats.replaced, database.ingest.stats.replaced], [0, 0])
     const { inFlight, waiting } = database.read.stats
     assert.deepEqual({ inFlight, waiting }, { inFlight: 0, waiting: 0 })

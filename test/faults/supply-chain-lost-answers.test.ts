@@ -1,4 +1,4 @@
-/** After a lost answer of the database the statement is repeated, and a payload stored by the first attempt is `stored`. */
+/** After a lost answer of the database the statement is repeated; a payload stored by the first attempt is `stored`. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { TOKENS } from '../support/app.ts'
@@ -42,7 +42,7 @@ const FATES: [what: string, fates: Fate[]][] = [
   ['that rows are needed is lost', ['answer lost']],
   ['that it is stored is lost', ['answered', 'answer lost']],
   ['that it is stored is lost twice', ['answered', 'answer lost', 'answer lost']],
-  ['is lost several times, and so is a statement', ['answer lost', 'answered', 'question lost', 'answer lost']],
+  ['is lost several times, and a statement once', ['answer lost', 'answered', 'question lost', 'answer lost']],
 ]
 
 for (const kind of ['vulnerabilities', 'sbom'] as const) {

@@ -1,4 +1,4 @@
-/** SIGTERM while payloads are read, wait or are stored: each is answered or refused, and none keeps the process alive. */
+/** SIGTERM while payloads are read, wait or are stored: none is lost, and none keeps the process alive. */
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import net from 'node:net'

@@ -1,4 +1,4 @@
-/** Payloads as the supply-chain component posts them. All rows of a version have its mark, so that mixtures are found. */
+/** Payloads of the supply-chain component. All rows of a version have its mark, so that mixtures are found. */
 import assert from 'node:assert/strict'
 import type http from 'node:http'
 import { gzipSync } from 'node:zlib'

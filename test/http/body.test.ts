@@ -331,7 +331,9 @@ test('compressed bodies wait for room in the budget before they are decompressed
   assert.equal((await answer).status, 200)
 })
 
-test('over the limit of incoming bytes the slow large body is refused with 503 and Retry-After, and others are served', { timeout: 900_000 }, async () => {
+test('over the limit of incoming bytes the slow large body is refused with 503 and Retry-After, and others are served', {
+  timeout: 900_000,
+}, async () => {
   const incomingBodies = new IncomingBodies(500_000)
   const { one, held } = holding({ incomingBodies })
   const { server } = await listen(one.fetch, [{ host: '127.0.0.1', port: 0 }])

@@ -76,7 +76,7 @@ export class Ledger {
     return versions
   }
 
-  /** Checks that all flows acknowledged since the last check are stored, and the last acknowledged version of each object. */
+  /** Checks the flows acknowledged since the last check, and the last acknowledged version of each object. */
   async check(sql: postgres.Sql): Promise<number> {
     const flows = await this.#checkFlows(sql)
     await this.#checkVersions(sql, 'pod', this.pods)

@@ -1,4 +1,4 @@
-/** Programs that are restarted whenever they end. All are killed at the end of the run, by process id and never by name. */
+/** Programs that are restarted whenever they end. At the end of the run they are killed by id, never by name. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import net from 'node:net'
