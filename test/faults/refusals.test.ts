@@ -260,33 +260,30 @@ async function withPasswords(work: (of: Broker, sql: postgres.Sql) => Promise<vo
   }
 }
 
-test(
-  'with a wrong password requests are 503 and a migration fails; with the right one requests succeed',
-  { timeout: 900_000 },
-  () =>
-    withPasswords(async (other, sql) => {
-      assert.equal((await other.post('/pod/spec', pod('first'))).status, 200)
-      await assertServed(other)
-      await sql.unsafe(`alter role ${other.role} password '${SECRET}'`)
-      await other.terminate('%', sql)
-      await until('its sessions are over', () => other.db.stats().open === 0)
-      for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
-      assertToldOnce('28P01', /^database unavailable: the password is wrong/)
-      await assert.rejects(
-        migrate({ connection: other.connection, log: noLog, maxRetries: 2, retryPauseMs: 1 }),
-        (error: Error) => {
-          assert.ok(error instanceof DatabaseUnreachable)
-          assert.match(error.message, /\(28P01\) in 2 attempts: the password is wrong; .*DATABASE_URL/)
-          for (const hidden of [SECRET, other.password]) assert.ok(!error.message.includes(hidden))
-          return true
-        },
-      )
-      await sql.unsafe(`alter role ${other.role} password '${other.password}'`)
-      await assertServed(other)
-      const elsewhere = other.connection.replace(/\/postgres$/, '/nowhere')
-      await assert.rejects(
-        migrate({ connection: elsewhere, log: noLog, maxRetries: 1 }),
-        /\(3D000\) in 1 attempts: the database does not exist;/,
-      )
-    }),
+test('while the password is wrong, requests are 503 and migrations fail', { timeout: 900_000 }, () =>
+  withPasswords(async (other, sql) => {
+    assert.equal((await other.post('/pod/spec', pod('first'))).status, 200)
+    await assertServed(other)
+    await sql.unsafe(`alter role ${other.role} password '${SECRET}'`)
+    await other.terminate('%', sql)
+    await until('its sessions are over', () => other.db.stats().open === 0)
+    for (const answer of await askAll(other)) await assertUnavailable(answer, '1')
+    assertToldOnce('28P01', /^database unavailable: the password is wrong/)
+    await assert.rejects(
+      migrate({ connection: other.connection, log: noLog, maxRetries: 2, retryPauseMs: 1 }),
+      (error: Error) => {
+        assert.ok(error instanceof DatabaseUnreachable)
+        assert.match(error.message, /\(28P01\) in 2 attempts: the password is wrong; .*DATABASE_URL/)
+        for (const hidden of [SECRET, other.password]) assert.ok(!error.message.includes(hidden))
+        return true
+      },
+    )
+    await sql.unsafe(`alter role ${other.role} password '${other.password}'`)
+    await assertServed(other)
+    const elsewhere = other.connection.replace(/\/postgres$/, '/nowhere')
+    await assert.rejects(
+      migrate({ connection: elsewhere, log: noLog, maxRetries: 1 }),
+      /\(3D000\) in 1 attempts: the database does not exist;/,
+    )
+  }),
 )

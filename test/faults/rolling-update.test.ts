@@ -174,10 +174,8 @@ async function replaceBrokers(t: TestContext): Promise<void> {
   for (const broker of current) assert.deepEqual(await broker.stop(), { code: 0, signal: null })
 }
 
-test(
-  'when brokers are replaced under load, no request fails and no acknowledged flow is lost',
-  { timeout: 900_000 },
-  (t) => undisturbed(() => replaceBrokers(t)),
+test('brokers are replaced under load: no request fails, no acknowledged flow is lost', { timeout: 900_000 }, (t) =>
+  undisturbed(() => replaceBrokers(t)),
 )
 
 async function replaceEdge(t: TestContext): Promise<void> {
@@ -209,6 +207,6 @@ async function replaceEdge(t: TestContext): Promise<void> {
   )
 }
 
-test('when the edge proxy is replaced under load, no request fails', { timeout: 900_000, skip: onlyFull }, (t) =>
+test('the edge proxy is replaced under load: no request fails', { timeout: 900_000, skip: onlyFull }, (t) =>
   undisturbed(() => replaceEdge(t)),
 )

@@ -121,7 +121,7 @@ export class Supervised {
     if (last) last.to = Math.min(last.to, Date.now())
   }
 
-  /** Ends the process for good. */
+  /** Ends the process for good. Returns a message if it had to be killed. */
   async end(signal: NodeJS.Signals): Promise<string | null> {
     this.#wanted = false
     if (!this.child || this.child.exitCode !== null || this.child.signalCode !== null) return null
