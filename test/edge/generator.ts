@@ -223,7 +223,10 @@ export class Generator {
     }
   }
 
-  /** The last request of its connection: Node may be unable to parse it, or it has no end. */
+  /**
+   * The last request of its connection: Node may be unable to parse it, or it has no end. A damaged one has no SECRET,
+   * since the damage may rename the field of the credential.
+   */
   dirty(): Shot {
     const target = `${this.#one(PLAIN)}?d${this.#number++}`
     const text = this.#one(DIRT)(target, this)
