@@ -1,11 +1,11 @@
-/** Plays a Service of Kubernetes: a TCP port that passes each new connection on to one of the replicas that are ready, as far as it has heard. */
+/** Simulates a Service of Kubernetes: a TCP port that passes each new connection to a replica reported as ready. */
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { after } from 'node:test'
 import { get } from '../support/broker.ts'
 
 const PROBE_MS = 100
-/** What a node hears of a pod it hears so late. */
+/** Delay until a node learns of a change of a pod. */
 const PROPAGATION_MS = 1_500
 
 /** A broker or an edge proxy. */
@@ -17,7 +17,7 @@ interface Replica {
 interface Endpoint {
   readonly replica: Replica
   isListed: boolean
-  /** Connections passed on to it. */
+  /** Connections passed to this replica. */
   connections: number
 }
 

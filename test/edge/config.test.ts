@@ -10,10 +10,10 @@ const secret = 'a-secret-value-9d1f'
 const BROKER_URL = 'http://broker:9090'
 const load = (env: NodeJS.ProcessEnv) => loadConfig({ BROKER_URL, ...env })
 
-/** The lines of the ConfigError that this environment gives. */
+/** The lines of the ConfigError for this environment. */
 const refusal = (env: NodeJS.ProcessEnv) => refusalOf(() => load(env))
 
-test('the address of the broker is all that is needed', () => {
+test('only the address of the broker is required', () => {
   assert.deepEqual(load({}), {
     nodeEnv: 'development',
     listen: [
@@ -35,7 +35,7 @@ test('the address of the broker is all that is needed', () => {
   })
 })
 
-test('blank is unset, for every variable but BROKER_URL', () => {
+test('a blank value equals an unset one, for every variable except BROKER_URL', () => {
   const names = [...configTable().matchAll(/^\| `(\w+)`/gm)]
     .map(([, name]) => name!)
     .filter((name) => name !== 'BROKER_URL')
@@ -77,7 +77,7 @@ test('BASE_PATH is a path of plain segments, or none', () => {
     assert.deepEqual(refusal({ BASE_PATH: path }), ['BASE_PATH: expected /segment/segment, or /'], path)
 })
 
-test('the broker has time to answer that it is late: the defaults lie above its own', () => {
+test('the default time limits are above those of the broker, so that it can answer with its own timeouts', () => {
   const broker = loadBrokerConfig({})
   const { firstByteTimeoutMs, idleTimeoutMs } = load({})
   const slowest = broker.dbStatementTimeoutMs + broker.readAcquireWaitMs
@@ -90,7 +90,7 @@ for (const [name, key] of [
   ['UPSTREAM_FIRST_BYTE_TIMEOUT_MS', 'firstByteTimeoutMs'],
   ['UPSTREAM_IDLE_TIMEOUT_MS', 'idleTimeoutMs'],
 ] as const) {
-  test(`${name} is bounded, and nonsense is the default with a warning`, () => {
+  test(`${name} is limited to its range, and an invalid value gives the default, each with a warning`, () => {
     const at = (text: string) => {
       const config = load({ [name]: text })
       return [config[key], config.warnings.length]
@@ -129,7 +129,7 @@ test('the read token comes from its variable or from a file, whose line end is n
   assert.deepEqual([token?.source, token?.value, warnings], ['BROKER_TOKEN_READ_FILE', secret, []])
 })
 
-test('a token file that cannot be read, or is empty, is refused with its variable and path', () => {
+test('an unreadable or empty token file is refused with its variable and path', () => {
   for (const path of [join(folder, 'absent'), folder, fileWith('empty', ''), fileWith('blank', ' \n')]) {
     const lines = refusal({ BROKER_TOKEN_READ_FILE: path })
     assert.equal(lines.length, 1)
@@ -137,7 +137,7 @@ test('a token file that cannot be read, or is empty, is refused with its variabl
   }
 })
 
-test('a value and a file together are refused, and so are both kinds of token', () => {
+test('a token with a value and a file is refused, and so are both kinds of token together', () => {
   const path = fileWith('other', `${secret}-2`)
   for (const [env, names] of [
     [{ BROKER_TOKEN_READ: secret, BROKER_TOKEN_READ_FILE: path }, /BROKER_TOKEN_READ and BROKER_TOKEN_READ_FILE/],
@@ -174,7 +174,7 @@ test('the shared token is refused in one sentence, unless it is allowed', () => 
   }
 })
 
-test('a token that no header can carry is refused', () => {
+test('a token with characters that a header cannot have is refused', () => {
   for (const value of [`${secret}\n${secret}`, `${secret}\u00e9`, `${secret}\u0001`]) {
     const lines = refusal({ BROKER_TOKEN_READ: value })
     assert.equal(lines.length, 1)
@@ -182,12 +182,12 @@ test('a token that no header can carry is refused', () => {
   }
 })
 
-test('a short token is a warning', () => {
+test('a token of fewer than 16 characters gives a warning', () => {
   assert.equal(load({ BROKER_TOKEN_READ: 'x'.repeat(15) }).warnings.length, 1)
   assert.equal(load({ BROKER_TOKEN_READ: 'x'.repeat(16) }).warnings.length, 0)
 })
 
-test('what is printed holds no token', () => {
+test('the printed configuration does not contain the token', () => {
   const printed = redacted(load({ BROKER_TOKEN_READ_FILE: fileWith('printed', secret) }))
   assert.ok(!JSON.stringify(printed).includes(secret))
   assert.equal(printed.token, 'BROKER_TOKEN_READ_FILE')
@@ -196,7 +196,7 @@ test('what is printed holds no token', () => {
   assert.equal(redacted(load({})).token, null)
 })
 
-test('README holds the table', () => {
+test('README contains the table of variables', () => {
   const readme = readFileSync(new URL('../../wrangler-free-deploy/edge/README.md', import.meta.url), 'utf8')
   assert.ok(
     readme.includes(`<!-- config:start -->\n${configTable()}\n<!-- config:end -->`),

@@ -1,6 +1,6 @@
 /**
- * Generated request lines and header fields, through raw sockets, pipelined: the broker hears no other method, path or token than it may,
- * each request has the answer that it must have, and the proxy lives. `EDGE_FUZZ_SEED` for others.
+ * Generated, pipelined requests on raw sockets: the broker gets only allowed methods, paths and tokens, each request
+ * has the expected answer, and the proxy keeps running. `EDGE_FUZZ_SEED` sets another seed.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,9 @@ const SHOTS = depth(2_000, 20_000)
 const SEED = Number(process.env.EDGE_FUZZ_SEED ?? 20_261_122)
 const TELL_EVERY = 100_000
 
-test(`${SHOTS} requests of seed ${SEED}`, { timeout: 900_000 + SHOTS * 6 }, async (t) => {
+test(`${SHOTS} generated requests of seed ${SEED} are forwarded or refused as expected`, {
+  timeout: 900_000 + SHOTS * 6,
+}, async (t) => {
   let edge: EdgeProcess | undefined
   let told = 0
   const startedAt = performance.now()
@@ -38,7 +40,7 @@ test(`${SHOTS} requests of seed ${SEED}`, { timeout: 900_000 + SHOTS * 6 }, asyn
   )
   t.diagnostic(JSON.stringify(report.answers))
   assert.deepEqual(report.faults, [])
-  // A generator that makes nothing that passes, or nothing that is refused, would prove nothing.
+  // Enough requests must be forwarded and enough refused, or the test would prove nothing.
   assert.ok(report.heard > report.shots / 4)
   for (const status of [200, 400, 405]) assert.ok(report.answers[status]! > report.shots / 50, `${status}`)
   assert.equal((await get(`${edge!.url}/healthz`)).status, 200)

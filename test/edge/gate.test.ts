@@ -1,4 +1,4 @@
-/** Who is let in, and by which rule the others are refused: on sockets, byte by byte. */
+/** Accepted requests, and the rules by which others are refused: on sockets, byte by byte. */
 import assert from 'node:assert/strict'
 import test, { before } from 'node:test'
 import { get, request } from '../support/broker.ts'
@@ -15,7 +15,7 @@ before(async () => {
   edge = await startEdge(upstream.url)
 })
 
-/** What the broker has heard since the last call. */
+/** The requests that the broker received since the last call. */
 const heard = () => upstream.heard.splice(0)
 
 async function assertRefused(line: string, status: number, rule: RegExp, ...fields: string[]): Promise<void> {
@@ -27,7 +27,7 @@ async function assertRefused(line: string, status: number, rule: RegExp, ...fiel
   assert.deepEqual(heard(), [], line)
 }
 
-test('GET and HEAD are forwarded, POST of an export too', async () => {
+test('GET, HEAD and POST of an export are forwarded', async () => {
   for (const [method, sent, path] of [
     ['GET', '/api/pod/info?include_dead=false', '/pod/info?include_dead=false'],
     ['GET', '/pod/info', '/pod/info'],
@@ -50,7 +50,7 @@ test('every other method is 405 with Allow, on every path', async () => {
     for (const path of ['/pod/spec', '/api/pod/traffic', '/healthz', EXPORT, `/api${EXPORT}`, `${EXPORT}/x`]) {
       if (method === 'POST' && path.endsWith(EXPORT)) continue
       const answer = await ask(edge.port, `${method} ${path}`)
-      // Node knows some methods only in newer releases, and ends what it does not know with 400.
+      // Older releases of Node do not know QUERY and answer 400.
       if (method === 'QUERY' && answer.status === 400) continue
       assert.equal(answer.status, 405, `${method} ${path}`)
       const allowed = path.endsWith(EXPORT) ? 'GET, HEAD, POST' : 'GET, HEAD'
@@ -60,7 +60,7 @@ test('every other method is 405 with Allow, on every path', async () => {
   assert.deepEqual(heard(), [])
 })
 
-test('a preflight is 405 and no answer opens the data to other origins, whatever the broker says', async () => {
+test('a preflight is 405, and the CORS headers of the broker are removed', async () => {
   const preflight = await ask(
     edge.port,
     'OPTIONS /api/pod/info',
@@ -89,7 +89,7 @@ test('CONNECT is 405', async () => {
   assert.deepEqual(heard(), [])
 })
 
-test('a target that is not plainly a path and a query is 400 by the rule that it breaks', async () => {
+test('a target that is not a plain path and query is 400 with the rule that it breaks', async () => {
   for (const [target, rule] of [
     ['//', /empty segments/],
     ['//pod/info', /empty segments/],
@@ -114,7 +114,7 @@ test('a target that is not plainly a path and a query is 400 by the rule that it
   }
 })
 
-test('what Node cannot read is 400, and never forwarded', async () => {
+test('a request line that Node cannot parse is 400 and not forwarded', async () => {
   for (const line of [
     'GET /pod/inf\u00f6',
     'get /pod/info',
@@ -127,18 +127,18 @@ test('what Node cannot read is 400, and never forwarded', async () => {
   assert.deepEqual(heard(), [])
 })
 
-test('the target is judged before the method', async () => {
+test('the target is checked before the method', async () => {
   await assertRefused('DELETE /pod/../info', 400, /may not hold \.\./)
   await assertRefused('POST /pod/%73pec', 400, /may not hold %/)
   await assertRefused('HEAD /pod//info', 400, /empty/)
 })
 
-test('the method is judged before the body', async () => {
+test('the method is checked before the body', async () => {
   await assertRefused('PUT /pod/info', 405, /method/, `Content-Length: ${MAX_BODY_BYTES + 1}`)
   await assertRefused('POST /pod/spec', 405, /method/, `Content-Length: ${MAX_BODY_BYTES + 1}`)
 })
 
-test('a GET or a HEAD with a body is 400, with an empty one it is not', async () => {
+test('a GET or HEAD with a body is 400, a GET with an empty body is forwarded', async () => {
   await assertRefused('GET /pod/info', 400, /may not have a body/, 'Content-Length: 1', '', 'x')
   await assertRefused('HEAD /pod/info', 400, /may not have a body/, 'Content-Length: 5', '', 'xxxxx')
   await assertRefused('GET /pod/info', 400, /may not have a body/, 'Transfer-Encoding: chunked', '', '0')
@@ -149,7 +149,7 @@ test('a GET or a HEAD with a body is 400, with an empty one it is not', async ()
   )
 })
 
-test('a body is 413 by its announced length before a byte is sent on, and by the byte that is too much', async () => {
+test('a body is 413 if its Content-Length is too large, before a byte is forwarded, or at the first byte beyond the limit', async () => {
   const announced = await ask(edge.port, `POST ${EXPORT}`, `Content-Length: ${MAX_BODY_BYTES + 1}`)
   assert.deepEqual([announced.status, announced.body], [413, `body is larger than ${MAX_BODY_BYTES} bytes`])
   assert.deepEqual(heard(), [])
@@ -161,7 +161,7 @@ test('a body is 413 by its announced length before a byte is sent on, and by the
     [MAX_BODY_BYTES, 200],
     [MAX_BODY_BYTES + 1, 413],
   ] as const) {
-    // Read to its end before it is answered.
+    // This broker answers after the end of the body.
     const patient = await startUpstream((incoming, outgoing) => void incoming.on('end', () => outgoing.end()))
     const { url, port } = await startEdge(patient.url)
     assert.ok(url)
@@ -175,11 +175,11 @@ test('a body is 413 by its announced length before a byte is sent on, and by the
   }
 })
 
-test('a transfer coding beside chunked is 400', async () => {
+test('a transfer coding in addition to chunked is 400', async () => {
   await assertRefused(`POST ${EXPORT}`, 400, /expected chunked/, 'Transfer-Encoding: gzip, chunked', '', '0')
 })
 
-test('/healthz is answered here, and only by that path', async () => {
+test('/healthz is answered by the proxy, and similar paths are forwarded', async () => {
   for (const method of ['GET', 'HEAD']) {
     const { status, text, headers } = await request(`${edge.url}/healthz?x`, {
       method,
@@ -196,7 +196,7 @@ test('/healthz is answered here, and only by that path', async () => {
   )
 })
 
-test('a Host that is none is 400 and never forwarded, and so are two fields of it; which one decides nothing', async () => {
+test('an invalid, missing or repeated Host is 400 and not forwarded; a valid one is replaced by that of the broker', async () => {
   for (const host of ['a b', 'a/b', 'user@host', '[::1'])
     assert.equal(
       (await exchange(edge.port, `GET /pod/info HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).status,
@@ -221,7 +221,7 @@ test('a Host that is none is 400 and never forwarded, and so are two fields of i
   )
 })
 
-test('what is refused leaves the connection to the next request', async () => {
+test('after a refused request the connection serves the next one', async () => {
   const wire = new Wire(edge.port)
   const body = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'
   wire.socket.write(`POST /pod/spec HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
@@ -239,7 +239,7 @@ test('what is refused leaves the connection to the next request', async () => {
   )
 })
 
-test('every request is a line and is counted, by method and class; nothing of it is a label', async () => {
+test('every request is logged and counted by method and class of status, without its path or query', async () => {
   const quiet = await startEdge(upstream.url)
   await get(`${quiet.url}/pod/info?token=hidden`)
   await request(`${quiet.url}/pod/spec?token=hidden`, { method: 'POST', body: '{}' })
@@ -264,7 +264,7 @@ test('every request is a line and is counted, by method and class; nothing of it
   heard()
 })
 
-test('only names of this machine are served, and a page that points a name of its own at it gets nothing: 421', async () => {
+test('without ALLOWED_HOSTS only names of this machine are served, and another Host is 421', async () => {
   const bare = await startEdge(upstream.url, { ALLOWED_HOSTS: '' })
   for (const host of [
     'evil.example',
@@ -283,11 +283,11 @@ test('only names of this machine are served, and a page that points a name of it
     assert.equal(answer.status, 200, host)
     assert.equal(heard().length, 1)
   }
-  // Health checks of balancers ask by address, and it says nothing.
+  // Health checks of balancers use an address as Host, and the answer has no data.
   assert.equal((await get(`${bare.url}/healthz`, { headers: { host: '10.0.0.1' } })).status, 200)
 })
 
-test('ALLOWED_HOSTS names more, in any case and with any port', async () => {
+test('names in ALLOWED_HOSTS are served, too, in any letter case and with any port', async () => {
   const named = await startEdge(upstream.url, { ALLOWED_HOSTS: 'UI.example, telemetry-frontend.shop.svc' })
   for (const [host, status] of [
     ['ui.example', 200],
@@ -301,7 +301,7 @@ test('ALLOWED_HOSTS names more, in any case and with any port', async () => {
   heard()
 })
 
-test('the page of links is passed on, under the base path too', async () => {
+test('the page of links is forwarded, also under the base path', async () => {
   for (const path of ['/', '/api']) {
     assert.equal((await get(edge.url + path)).status, 200, path)
     assert.deepEqual(

@@ -1,23 +1,23 @@
 /**
- * Requests as no client should send them, and some as all do, from a seed. Each is made of parts whose fate is known from what they are, so
- * that what must become of it is known without reading it again.
+ * Valid and invalid requests, generated from a seed. Each is made of parts with known effects, so that the expected
+ * answer is known without parsing the request.
  */
 
-/** One request and what must become of it. */
+/** One request and its expected effects. */
 export interface Shot {
   readonly bytes: Buffer
-  /** At the end of its target where it has one that passes; of no other. */
+  /** Unique text at the end of a valid target. */
   readonly mark: string
   readonly method: string
-  /** Of the answer; null where it may be any refusal, or the end of the connection. */
+  /** Status of the answer; null if any refusal, or the end of the connection, is allowed. */
   readonly status: number | null
-  /** What the broker must hear: method and target; null: nothing. */
+  /** Method and target that the broker must get; null if it must get no request. */
   readonly heard: string | null
-  /** Body that the broker must hear with it. */
+  /** Body that the broker must get. */
   readonly body: string
 }
 
-/** What the broker never may hear a word of. */
+/** Credential that the broker must never get. */
 export const SECRET = 'evil-credential'
 const EXPORT = '/seccomp/profiles/shop/Deployment/web/export'
 const MAX_BODY_BYTES = 2 * 1024 * 1024
@@ -42,7 +42,7 @@ const QUERIES = [
   '?[{|}^`<>"]',
   '?a?b=/api//',
 ]
-/** Not by their method, but by their target; what Node itself cannot read is among the dirty ones. */
+/** Targets that are refused. Requests that Node cannot parse are in DIRT. */
 const CROOKED = [
   '//',
   '/.',
@@ -152,10 +152,10 @@ const HOPS = [
 ]
 const HOSTS = ['edge', 'edge:8080', 'elsewhere', '127.0.0.1', '[::1]:80', 'broker.ns.svc', '']
 const NO_HOSTS = ['a b', 'a/b', 'user@host', '[::1', 'a?b', 'a#b']
-/** Second heads that hide where a body or a field should be. */
+/** A second request hidden in a body. */
 const HIDDEN = `POST /pod/spec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${SECRET}\r\nContent-Length: 2\r\n\r\n{}`
 
-/** Numbers from a seed: the same ones on every machine (Marsaglia, xorshift). */
+/** Random numbers from a seed, the same on every machine (Marsaglia, xorshift). */
 export function seeded(seed: number): (below: number) => number {
   let state = seed | 0 || 1
   return (below) => {
@@ -182,7 +182,7 @@ export class Generator {
     return this.#below(oneIn) === 0
   }
 
-  /** One whose framing is in order, so that what follows on the connection is read as what it is. */
+  /** A request with valid framing, so that the next request on the connection is parsed correctly. */
   clean(): Shot {
     const mark = `n${this.#number++}x`
     const isCrooked = this.#chance(4)
@@ -223,7 +223,10 @@ export class Generator {
     }
   }
 
-  /** One that Node may not be able to read, or that does not end; the last on its connection. What is damaged may be named anything. */
+  /**
+   * The last request of its connection: Node may be unable to parse it, or it has no end. A damaged one has no SECRET,
+   * since the damage may rename the field of the credential.
+   */
   dirty(): Shot {
     const target = `${this.#one(PLAIN)}?d${this.#number++}`
     const text = this.#one(DIRT)(target, this)
@@ -243,7 +246,7 @@ export class Generator {
     return fields
   }
 
-  /** `isRefused` is the status by which a body is refused where one may be. */
+  /** `isRefused` is the status with which a POST is refused because of its body, or null. */
   #body(method: string): { field: string; text: string; body: string; isRefused: number | null } {
     const none = { field: '', text: '', body: '', isRefused: null }
     if (method !== 'POST' && !this.#chance(12)) return none
@@ -283,7 +286,7 @@ export class Generator {
     for (let i = 1 + this.#below(4); i > 0; i--) bytes[this.#below(bytes.length)] = this.#below(256)
   }
 
-  /** Random bytes, a character each. */
+  /** Random bytes, one character each. */
   noise(length: number): string {
     return Array.from({ length }, () => String.fromCharCode(this.#below(256))).join('')
   }
@@ -299,7 +302,7 @@ const line = (target: string, ...fields: string[]) =>
   [`GET ${target} HTTP/1.1`, 'Host: x', ...fields, '', ''].join('\r\n')
 const post = (...fields: string[]) => [`POST ${EXPORT} HTTP/1.1`, 'Host: x', ...fields, '', ''].join('\r\n')
 
-/** What the parsers of two servers have been known to read differently. */
+/** Requests that parsers of different servers are known to read differently. */
 const DIRT: ((target: string, generator: Generator) => string)[] = [
   (target) => line(target).replace('GET', 'get'),
   (target) => line(target).replace('GET', 'GeT'),

@@ -1,11 +1,11 @@
-/** Sends what the generator makes to a proxy, on raw sockets, and holds every answer and everything that the broker hears to what it must be. */
+/** Sends generated requests to a proxy on raw sockets, and checks all answers and all requests that the broker gets. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { Generator, SECRET, type Shot } from './generator.ts'
 
-/** On one connection: so many in one breath, then one that may end it. */
+/** Valid requests sent at once on each connection, before one that may end it. */
 const CLEAN_SHOTS = 15
 const CONNECTIONS = 8
 const KEPT_FAULTS = 10
@@ -24,15 +24,15 @@ const HOP_BY_HOP = [
 export interface Report {
   /** Requests sent. */
   shots: number
-  /** Requests that the broker heard. */
+  /** Requests that the broker got. */
   heard: number
   /** Answers by status, and connections that ended without one. */
   answers: Record<string, number>
-  /** What should not have been, the first few. */
+  /** The first few faults. */
   faults: string[]
 }
 
-/** A broker that hears. `expected` is what it must, by mark. */
+/** A broker that checks its requests. `expected` has the requests under way, by mark. */
 async function startRecorder(token: string, faults: string[]) {
   const expected = new Map<string, Shot>()
   const arrived = new Set<string>()
@@ -91,7 +91,7 @@ async function startRecorder(token: string, faults: string[]) {
   }
 }
 
-/** What holds for everything that the broker may hear, whoever sent it. */
+/** Rules for every request that the broker gets. */
 function judgeLine(method: string, url: string, fault: (rule: string) => void): void {
   const [path = '', ...rest] = url.split('?')
   if (!['GET', 'HEAD', 'POST'].includes(method)) fault('method')
@@ -112,7 +112,7 @@ function judgeLine(method: string, url: string, fault: (rule: string) => void): 
 
 type Recorder = Awaited<ReturnType<typeof startRecorder>>
 
-/** Reads answers one after the other; to a HEAD there is no body. */
+/** Reads answers one after the other; the answer to a HEAD has no body. */
 class Answers {
   readonly #shots: readonly Shot[]
   readonly #onAnswer: (shot: Shot | undefined, status: number) => void
@@ -147,13 +147,13 @@ class Answers {
   }
 }
 
-/** What is chunked here is empty. */
+/** Length of a body; chunked bodies are empty here. */
 function bodyLength(head: string): number {
   if (/\r\ntransfer-encoding: chunked/i.test(head)) return '0\r\n\r\n'.length
   return Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
 }
 
-/** One connection: the clean ones, their answers, then the dirty one, and the end of the connection. */
+/** One connection: valid requests, their answers, then the last request and the end of the connection. */
 function volley(
   port: number,
   generator: Generator,
@@ -198,7 +198,7 @@ function volley(
   })
 }
 
-/** At least so many requests from one seed, on several connections at once. */
+/** Sends at least `shots` requests from one seed, on several connections at once. */
 export async function shoot(options: {
   start: (brokerUrl: string) => Promise<{ port: number; alive: () => boolean }>
   token: string

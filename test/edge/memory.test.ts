@@ -1,4 +1,4 @@
-/** What the longest list costs the proxy in memory, in front of a real broker: a few buffers, whoever reads it. */
+/** Memory of the proxy for the longest list, in front of a real broker: a few buffers for each reader. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
@@ -9,13 +9,13 @@ import { until } from '../support/until.ts'
 import { type EdgeProcess, spawnEdge } from './support.ts'
 
 const ROWS = 20_000
-/** 20 are allowed; what is read of one list comes to as much until V8 looks at it. */
+/** The requirement is 20. The bytes read of one list may add up to this before V8 collects garbage. */
 const MAX_GROWTH_MB = 16
-/** Of six, which are 60: V8 of Node 24 looks later. */
+/** For six lists, which are 60 MiB: V8 of Node 24 collects garbage later. */
 const MAX_GROWTH_OF_MANY_MB = 32
 const LIST = `/api/pod/traffic?limit=${ROWS}`
 const READERS = 6
-/** What a compiler and its caches take is there after so many requests. */
+/** After so many requests the memory of the compiler and its caches no longer grows. */
 const WARM_UP_REQUESTS = 3_000
 const ROW = Buffer.from('{"uuid":"')
 
@@ -37,7 +37,7 @@ before(async () => {
   agent.destroy()
 })
 
-/** Reads the list to its end and counts its rows; `pause` is waited for after its head. */
+/** Reads the list to its end and counts its rows; waits for `pause` after the head. */
 async function readList(pause?: Promise<void>): Promise<{ rows: number; bytes: number }> {
   const [incoming] = (await once(http.get(edge.url + LIST, { agent: false }), 'response')) as [http.IncomingMessage]
   incoming.pause()
@@ -56,7 +56,7 @@ async function readList(pause?: Promise<void>): Promise<{ rows: number; bytes: n
   return { rows, bytes }
 }
 
-/** The most that the process had more while `work` ran than before. */
+/** Checks the greatest growth of resident memory while `work` runs. */
 async function growthMb(t: TestContext, work: () => Promise<unknown>, maxMb = MAX_GROWTH_MB): Promise<void> {
   const first = residentMb(edge.pid)?.now
   if (first === undefined) return t.skip('memory of a process can be read on Linux only')
@@ -71,7 +71,7 @@ async function growthMb(t: TestContext, work: () => Promise<unknown>, maxMb = MA
   assert.ok(growth < maxMb, `${growth} MiB more, of ${maxMb}`)
 }
 
-test(`a list of ${ROWS} rows`, { timeout: 900_000 }, async (t) => {
+test(`a list of ${ROWS} rows needs little memory`, { timeout: 900_000 }, async (t) => {
   await growthMb(t, async () => {
     const { rows, bytes } = await readList()
     t.diagnostic(`${(bytes / 1024 / 1024).toFixed(1)} MiB`)
@@ -79,13 +79,15 @@ test(`a list of ${ROWS} rows`, { timeout: 900_000 }, async (t) => {
   })
 })
 
-test('one after the other, ten times', { timeout: 900_000 }, async (t) => {
+test('ten lists one after the other need as little memory as one', { timeout: 900_000 }, async (t) => {
   await growthMb(t, async () => {
     for (let i = 0; i < 10; i++) assert.equal((await readList()).rows, ROWS)
   })
 })
 
-test(`${READERS} at once, whose readers take nothing until all have begun`, { timeout: 900_000 }, async (t) => {
+test(`${READERS} lists at once need little memory, while their readers pause until all have begun`, {
+  timeout: 900_000,
+}, async (t) => {
   await growthMb(
     t,
     async () => {

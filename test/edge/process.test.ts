@@ -1,4 +1,4 @@
-/** Both programs as they run, the broker with authentication: what only processes can show. */
+/** Broker (with authentication) and edge proxy as processes. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,14 +25,14 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const tokenFile = join(folder, 'read')
 writeFileSync(tokenFile, `${TOKENS.BROKER_TOKEN_READ}\n`)
 
-describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () => {
+describe('in front of a broker that requires tokens', { timeout: 900_000 }, () => {
   let database: TestDatabase
   let broker: Broker
   let edge: EdgeProcess
 
   before(async () => {
     database = await createTestDatabase()
-    // The one after it has the same.
+    // A fixed port, since the broker that replaces it must listen on the same one.
     broker = await startBroker({
       databaseUrl: database.url,
       env: { ...TOKENS, LISTEN_ADDR: `127.0.0.1:${await freePort()}` },
@@ -43,7 +43,7 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
     assert.equal((await post(`${broker.url}/pod/traffic/batch`, flows, { headers })).json, FLOWS)
   })
 
-  test('who has no token reads, and so does who sends another', async () => {
+  test('clients read without a token or with any other token', async () => {
     for (const headers of [
       {},
       { authorization: 'Bearer of-somebody' },
@@ -55,7 +55,7 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
     }
   })
 
-  test('an answer is the one of the broker to its last byte, plain or compressed', async () => {
+  test('an answer equals that of the broker, plain or compressed', async () => {
     const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}` }
     for (const path of [
       '/pod/traffic?limit=500',
@@ -78,13 +78,13 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
     assert.equal((await get(`${edge.url}/api/pod/traffic?limit=500`)).json.length, FLOWS)
   })
 
-  test('HEAD tells the length that GET has', async () => {
+  test('HEAD has the Content-Length of GET', async () => {
     const { headers, text } = await request(`${edge.url}/pod/info`, { method: 'HEAD' })
     assert.equal(text, '')
     assert.equal(headers['content-length'], String((await get(`${edge.url}/pod/info`)).text.length))
   })
 
-  test('refusals of the broker are its own: 404, 400, and 404 of the export of a workload that nobody saw', async () => {
+  test('refusals of the broker are returned: 404, 400, and 404 for the export of an unknown workload', async () => {
     assert.deepEqual(
       await Promise.all([get(`${edge.url}/api/pod/name/nobody`), get(`${edge.url}/api/audit/verdicts?limit=x`)]).then(
         (answers) => answers.map(({ status, text }) => [status, text.slice(0, 23)]),
@@ -97,7 +97,7 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
     assert.equal((await post(`${edge.url}/api${EXPORT}`, {})).status, 404)
   })
 
-  test('the export of a profile passes with its edits, its headers and its refusals, the body being there or not', async () => {
+  test('the export of a profile passes with edits, headers and refusals, with or without a body', async () => {
     const [namespace, kind, name] = ['edge', 'Deployment', 'web']
     await database.adminSql`
       insert into workload_syscalls values (${namespace}, ${kind}, ${name}, 'read,write', '{x86_64}', '0123456789abcdef', 2, now())`
@@ -119,7 +119,7 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
     assert.deepEqual([refused.status, told(refused)], [409, ['text/plain; charset=utf-8', 'unknown', 'false']])
   })
 
-  test('nobody writes', async () => {
+  test('writes are 405 and store nothing', async () => {
     const count = () => database.adminSql`select count(*)::int as n from traffic`.then(([row]) => row!.n)
     for (const path of ['/pod/traffic', '/api/pod/traffic', '/pod/traffic/batch', '/api/pod/spec'])
       assert.equal(
@@ -149,7 +149,7 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
     assert.ok(text.includes('BROKER_TOKEN_READ_FILE'))
   })
 
-  test('the admin port is alive, ready and counted', async () => {
+  test('the admin port serves /livez, /readyz and /metrics', async () => {
     assert.deepEqual(
       await Promise.all(['/livez', '/readyz'].map(async (path) => (await get(edge.admin + path)).text)),
       ['ok', 'ok'],
@@ -163,7 +163,7 @@ describe('in front of a broker that asks for tokens', { timeout: 900_000 }, () =
     assert.ok(!/web-0|\/pod/.test(text))
   })
 
-  test('a broker that is gone is 502, and found again when it is back', async () => {
+  test('while the broker is gone, requests are 502; when it is back, they succeed', async () => {
     const { port } = broker
     broker.kill()
     await broker.exited
@@ -208,7 +208,7 @@ describe('the start', { timeout: 900_000 }, () => {
 })
 
 describe('the way to the broker', { timeout: 900_000 }, () => {
-  test('is TLS where the address says so, and only to whom a known authority has signed', async (t) => {
+  test('uses TLS for an https address, and only with a certificate of a known authority', async (t) => {
     const options = { key: readFileSync(certificate('server.key')), cert: readFileSync(certificate('server.crt')) }
     const heard: (string | undefined)[] = []
     const server = https.createServer(options, ({ headers }, outgoing) => {
@@ -238,7 +238,7 @@ describe('the way to the broker', { timeout: 900_000 }, () => {
     for (const edge of [known, unknown]) edge.kill()
   })
 
-  test('is IPv6 where the address is', async (t) => {
+  test('uses IPv6 for an IPv6 address', async (t) => {
     const server = http.createServer((incoming, outgoing) => void outgoing.end(incoming.headers.host))
     const isThere = await new Promise<boolean>((resolve) => {
       server.once('error', () => resolve(false)).listen(0, '::1', () => resolve(true))
@@ -270,7 +270,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     return at('stopped') - at('stopping')
   }
 
-  /** A proxy with a list under way, of which the second half is kept back until `go`. */
+  /** A proxy with a list under way, whose second half is sent after `go`. */
   async function busy(t: TestContext, env: NodeJS.ProcessEnv = {}) {
     let go = () => {}
     const released = new Promise<void>((resolve) => {
@@ -293,7 +293,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     return { edge, list, idle, go }
   }
 
-  test('lets an answer under way finish, takes no new connection, and ends with 0', async (t) => {
+  test('lets an answer under way finish, refuses new connections, and ends with 0', async (t) => {
     const { edge, list, idle, go } = await busy(t)
     edge.kill('SIGTERM')
     await until('the edge is not ready', async () => (await get(`${edge.admin}/readyz`)).text === 'draining')
@@ -321,10 +321,10 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     const ms = stoppingMs(edge)
     assert.ok(ms >= 3_000 && ms < 20_000, `${ms} ms`)
   }
-  test('in production it goes on answering until every list of endpoints has lost it', (t) =>
+  test('in production the proxy still answers requests after the signal, and stops after at least 3 seconds', (t) =>
     undisturbed(() => answersInProduction(t)))
 
-  test('an answer that does not end is cut in time, visibly, and the process ends with 0', async (t) => {
+  test('an answer without an end is cut without its last chunk, and the process ends with 0', async (t) => {
     const { edge, list } = await busy(t)
     edge.kill('SIGTERM')
     assert.deepEqual(await edge.exited, { code: 0, signal: null })

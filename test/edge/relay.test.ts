@@ -1,4 +1,4 @@
-/** What becomes of a request and of its answer on their way: on real sockets, with brokers that misbehave. */
+/** Forwarding of requests and answers: on real sockets, with brokers that misbehave. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
@@ -12,7 +12,7 @@ const EXPORT = '/seccomp/profiles/shop/Deployment/web/export'
 const MB = 1024 * 1024
 const LIST = '[{"pod_name":"web-0"}]'
 
-test('the token of the proxy goes on, and nothing of what the client calls itself by', async () => {
+test('the broker gets the token of the proxy, and no credentials of the client', async () => {
   const upstream = await startUpstream()
   const { port } = await startEdge(upstream.url)
   await ask(
@@ -44,14 +44,14 @@ test('the token of the proxy goes on, and nothing of what the client calls itsel
   }
 })
 
-test('without a token no Authorization goes on, that of the client neither', async () => {
+test('without a token the broker gets no Authorization, also not that of the client', async () => {
   const upstream = await startUpstream()
   const { port } = await startEdge(upstream.url, { BROKER_TOKEN_READ: '' })
   await ask(port, 'GET /pod/info', 'Authorization: Bearer evil')
   assert.equal(upstream.heard[0]!.headers.authorization, undefined)
 })
 
-test('fields about one connection end here, both ways; all others pass as they are, repeated ones too', async () => {
+test('hop-by-hop fields are removed in both directions; other fields pass unchanged, also repeated ones', async () => {
   const upstream = await startUpstream((_, outgoing) => {
     outgoing.writeHead(200, [
       ['Content-Type', 'application/json'],
@@ -116,7 +116,7 @@ test('fields about one connection end here, both ways; all others pass as they a
   assert.match(head, /\r\nConnection: close\r\n/)
 })
 
-test('an id that is one goes through, both ways and into the log; another is replaced', async () => {
+test('a valid request id is forwarded, returned and logged; another one is replaced', async () => {
   const upstream = await startUpstream((incoming, outgoing) => {
     outgoing.setHeader('x-request-id', incoming.headers['x-request-id']!)
     outgoing.end()
@@ -146,7 +146,7 @@ for (const [status, text] of [
   [503, 'database busy: x'],
   [599, 'x'],
 ] as const) {
-  test(`a ${status} of the broker goes through as it is: ${text}`, async () => {
+  test(`a ${status} of the broker is returned unchanged: ${text}`, async () => {
     const upstream = await startUpstream((_, outgoing) => {
       outgoing.writeHead(status, { 'retry-after': '5', 'content-type': 'text/plain', 'www-authenticate': 'Bearer' })
       outgoing.end(text)
@@ -166,7 +166,7 @@ for (const [status, text] of [
   })
 }
 
-test('204 and 304 and HEAD have no body, and leave the connection in order', async () => {
+test('answers with 204 or 304 or to HEAD have no body, and the connection can be used again', async () => {
   const upstream = await startUpstream((incoming, outgoing) => {
     const status = Number(incoming.url!.slice(1))
     outgoing.writeHead(status, status === 200 ? { 'content-length': String(LIST.length) } : {})
@@ -188,7 +188,7 @@ test('204 and 304 and HEAD have no body, and leave the connection in order', asy
   agent.destroy()
 })
 
-test('interim answers of the broker are its own', async () => {
+test('interim answers of the broker are not forwarded', async () => {
   const upstream = await startRawUpstream((socket) => {
     socket.write('HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]')
   })
@@ -197,7 +197,7 @@ test('interim answers of the broker are its own', async () => {
   assert.deepEqual([status, text, headers.link], [200, '[]', undefined])
 })
 
-test('the trailers of an answer end here', async () => {
+test('the trailers of an answer are removed', async () => {
   const upstream = await startRawUpstream((socket) => {
     socket.write(
       'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\nX-Sum: 1\r\n\r\n',
@@ -208,7 +208,7 @@ test('the trailers of an answer end here', async () => {
   assert.equal(body, '2\r\n[]\r\n0\r\n\r\n')
 })
 
-test('a compressed answer goes through as it is', async () => {
+test('a compressed answer passes unchanged', async () => {
   const upstream = await startUpstream((_, outgoing) => {
     outgoing.setHeader('content-encoding', 'gzip')
     outgoing.end(gzipSync(LIST))
@@ -221,7 +221,7 @@ test('a compressed answer goes through as it is', async () => {
   assert.equal(gunzipSync(Buffer.concat(chunks)).toString(), LIST)
 })
 
-test('connections to the broker are kept, and after a time they are not', async () => {
+test('connections to the broker are reused, but not beyond their maximum age', async () => {
   const upstream = await startUpstream()
   const kept = await startEdge(upstream.url)
   for (let i = 0; i < 5; i++) await get(`${kept.url}/pod/info`)
@@ -231,7 +231,7 @@ test('connections to the broker are kept, and after a time they are not', async 
   assert.equal(upstream.connections, 6)
 })
 
-test('a posted body goes through byte for byte, with a length or in chunks, on a connection of its own', async () => {
+test('a posted body is forwarded byte for byte, with a length or in chunks, on a connection of its own', async () => {
   const upstream = await startUpstream((incoming, outgoing) => {
     incoming.on('end', () => outgoing.end('done'))
   })
@@ -261,11 +261,11 @@ test('a posted body goes through byte for byte, with a length or in chunks, on a
   const none = await ask(port, `POST ${EXPORT}`)
   assert.equal(none.status, 200)
   assert.equal(upstream.heard.pop()!.headers['content-length'], '0')
-  // One for the question before, one for each.
+  // One connection for the GET, and one for each POST.
   assert.equal(upstream.connections, 4)
 })
 
-test('an answer before the whole body has come reaches the client, and ends the question', async () => {
+test('an answer before the end of the body reaches the client, and the request to the broker ends', async () => {
   let hasEnded = false
   const upstream = await startUpstream((incoming, outgoing) => {
     incoming.socket.on('close', () => {
@@ -286,7 +286,7 @@ test('an answer before the whole body has come reaches the client, and ends the 
   await wire.sees(/noHTTP\/1\.1 200 OK\r\n[\s\S]*ok$/)
 })
 
-test('a body that ends early never looks whole to the broker', async () => {
+test('a truncated body is never complete for the broker', async () => {
   let ended = 0
   let lost = 0
   const upstream = await startUpstream((incoming) => {
@@ -307,7 +307,7 @@ test('a body that ends early never looks whole to the broker', async () => {
   assert.equal(ended, 0)
 })
 
-test('nothing is held: a reader that stops makes the broker stop, in both directions', async () => {
+test('answers are not buffered: a reader that pauses makes the broker pause', async () => {
   let written = 0
   const chunk = Buffer.alloc(64 * 1024, 'x')
   const total = 64 * MB
@@ -327,7 +327,7 @@ test('nothing is held: a reader that stops makes the broker stop, in both direct
     http.IncomingMessage,
   ]
   incoming.pause()
-  // It has stopped when nothing moves while whole other requests are answered.
+  // The broker has paused if it writes nothing while other requests are answered.
   let last = -1
   await until('the broker is made to wait', async () => {
     for (let i = 0; i < 20; i++) await get(`${edge.url}/healthz`)
@@ -343,7 +343,7 @@ test('nothing is held: a reader that stops makes the broker stop, in both direct
   assert.equal(edge.lines().at(-1)!.bytes, total)
 })
 
-test('a client that leaves ends the question, before an answer and in the middle of one', async () => {
+test('when a client disconnects, before or during the answer, the request to the broker ends', async () => {
   let gone = 0
   const upstream = await startUpstream((incoming, outgoing) => {
     outgoing.on('close', () => {
@@ -376,7 +376,7 @@ test('a client that leaves ends the question, before an answer and in the middle
   assert.equal(await edge.metric('edge_upstream_errors_total', { kind: 'cut' }), 0)
 })
 
-test('a client that leaves ends every question that it asked in one breath', async () => {
+test('when a client disconnects, all its pipelined requests to the broker end', async () => {
   let gone = 0
   const upstream = await startUpstream((_, outgoing) => void outgoing.on('close', () => gone++))
   const edge = await startEdge(upstream.url)
@@ -397,7 +397,7 @@ for (const [how, head] of [
 ] as const) {
   for (const version of ['1.0', '1.1']) {
     for (const end of ['end', 'reset'] as const) {
-      test(`an answer ${how} that the broker cuts is seen to be cut by HTTP/${version} (${end})`, async () => {
+      test(`an answer ${how} that the broker cuts is a connection reset for an HTTP/${version} client (${end})`, async () => {
         const upstream = await startRawUpstream((socket) => {
           socket.write(head)
           if (how !== 'in chunks that are none')
@@ -422,7 +422,7 @@ for (const [how, head] of [
   }
 }
 
-test('a broker that cannot be reached is 502, without its address', async () => {
+test('an unreachable broker is 502 without its address', async () => {
   const upstream = await startUpstream()
   const { port } = upstream
   const edge = await startEdge(upstream.url)
@@ -440,12 +440,12 @@ test('a broker that cannot be reached is 502, without its address', async () => 
 })
 
 for (const [what, bytes] of [
-  ['no HTTP', 'SSH-2.0-OpenSSH\r\n\r\n'],
-  ['a status that is none', 'HTTP/1.1 099 Low\r\nContent-Length: 0\r\n\r\n'],
-  ['a status that is too high', 'HTTP/1.1 600 High\r\nContent-Length: 0\r\n\r\n'],
+  ['bytes that are not HTTP', 'SSH-2.0-OpenSSH\r\n\r\n'],
+  ['a status below 100', 'HTTP/1.1 099 Low\r\nContent-Length: 0\r\n\r\n'],
+  ['a status above 599', 'HTTP/1.1 600 High\r\nContent-Length: 0\r\n\r\n'],
   ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n[]'],
   ['a length and chunks', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-  ['a list whose end cannot be told from that of the connection', 'HTTP/1.1 200 OK\r\n\r\n[{}]'],
+  ['a list without a length or chunks', 'HTTP/1.1 200 OK\r\n\r\n[{}]'],
   ['a head that is too large', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
   ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'],
 ] as const) {
@@ -459,7 +459,7 @@ for (const [what, bytes] of [
   })
 }
 
-test('an error that Node answered for the broker, without length or body, goes through', async () => {
+test('an error answer of the broker without length or body is returned', async () => {
   const upstream = await startRawUpstream((socket) => {
     socket.end('HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n')
   })
@@ -467,18 +467,18 @@ test('an error that Node answered for the broker, without length or body, goes t
   assert.equal((await get(`${url}/pod/info`)).status, 431)
 })
 
-test('no first byte in time is 504, and the question ends', async () => {
+test('no first byte in time is 504, and the request to the broker ends', async () => {
   const upstream = await startRawUpstream(() => {})
   const edge = await startEdge(upstream.url, { UPSTREAM_FIRST_BYTE_TIMEOUT_MS: '50' })
   const { status, text } = await get(`${edge.url}/pod/info`)
   assert.deepEqual([status, text], [504, 'the broker did not answer in time'])
   await until('the question has ended', () => upstream.open.size === 0)
-  // None, when the time was over before it had left.
+  // Zero, if the time was over before the request was sent.
   assert.ok(upstream.questions <= 1, 'it was asked again')
   assert.equal(await edge.metric('edge_upstream_errors_total', { kind: 'timeout' }), 1)
 })
 
-test('an answer has begun with its head: its body has the time that a first byte has', async () => {
+test('the time limit of the first byte ends with the head, and does not include the body', async () => {
   await withMoreTime(500, async (ms) => {
     const part = () => new Promise((resolve) => setTimeout(resolve, ms * 0.6))
     const upstream = await startUpstream(async (_, outgoing) => {
@@ -492,7 +492,7 @@ test('an answer has begun with its head: its body has the time that a first byte
   })
 })
 
-test('so it is on a connection that was kept', async () => {
+test('no first byte in time on a reused connection is 504, and the request is not repeated', async () => {
   await withMoreTime(200, async (ms) => {
     const upstream = await startRawUpstream((socket, _, number) => {
       if (number === 0) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]')
@@ -504,14 +504,14 @@ test('so it is on a connection that was kept', async () => {
   })
 })
 
-test('no connection in time is 504', async () => {
-  // A queue of connections that nobody accepts is full after a few.
+test('no connection in time is 504, or 502 on a machine without a route', async () => {
+  // 192.0.2.0/24 is reserved for documentation, so nothing answers there.
   const edge = await startEdge('http://192.0.2.1:9090', { UPSTREAM_CONNECT_TIMEOUT_MS: '50' })
   const { status } = await get(`${edge.url}/pod/info`)
   assert.ok([502, 504].includes(status), 'this machine may know no way there')
 })
 
-test('an answer that stands still is cut', async () => {
+test('an answer that stalls is cut', async () => {
   const upstream = await startRawUpstream(
     (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n[{}'),
   )
@@ -527,7 +527,7 @@ test('an answer that stands still is cut', async () => {
   })
 })
 
-test('an answer in many pieces, none of them late, may take longer than the time between two', async () => {
+test('an answer in many pieces may take longer in total than the idle limit', async () => {
   await withMoreTime(500, async (ms) => {
     const upstream = await startUpstream(async (_, outgoing) => {
       outgoing.writeHead(200, { 'content-length': '12' })
@@ -542,7 +542,7 @@ test('an answer in many pieces, none of them late, may take longer than the time
   })
 })
 
-test('the time in which a reader takes nothing is not held against the broker', async () => {
+test('the idle limit does not count the time in which the reader pauses', async () => {
   await withMoreTime(1_000, async (ms) => {
     const upstream = await startUpstream((_, outgoing) => void outgoing.end(Buffer.alloc(32 * MB)))
     const edge = await startEdge(upstream.url, { UPSTREAM_IDLE_TIMEOUT_MS: String(ms) })
@@ -550,7 +550,7 @@ test('the time in which a reader takes nothing is not held against the broker', 
       http.IncomingMessage,
     ]
     incoming.pause()
-    // Another answer that stands still is cut in the meantime.
+    // Another answer that stalls is cut in the meantime.
     const still = await startRawUpstream(
       (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n['),
     )
@@ -568,9 +568,9 @@ test('the time in which a reader takes nothing is not held against the broker', 
 })
 
 for (const method of ['GET', 'HEAD', 'POST']) {
-  test(`a kept connection that the broker ends under a ${method} ${method === 'POST' ? 'is never used for one' : 'costs nothing'}`, async () => {
+  test(`a reused connection reset by the broker: a ${method} ${method === 'POST' ? 'never uses one' : 'is sent again and succeeds'}`, async () => {
     const asked: string[] = []
-    // Each connection answers once and is reset by the next question.
+    // Each connection answers once and is reset by the next request.
     const upstream = await startRawUpstream((socket, head) => {
       asked.push(head.split(' ')[0]!)
       if (socket.bytesWritten > 0) socket.resetAndDestroy()
@@ -585,7 +585,7 @@ for (const method of ['GET', 'HEAD', 'POST']) {
   })
 }
 
-test('the second time it is asked on a new connection, however many were kept', async () => {
+test('the repeated request uses a new connection, even if others could be reused', async () => {
   let go = () => {}
   const all = new Promise<void>((resolve) => {
     go = resolve
@@ -603,7 +603,7 @@ test('the second time it is asked on a new connection, however many were kept', 
   assert.equal(upstream.questions, 6)
 })
 
-test('a question is asked twice at most, and not after a byte of an answer', async () => {
+test('a GET is sent at most twice, and not again after the first byte of an answer', async () => {
   const twice = await startRawUpstream((socket) => void socket.resetAndDestroy())
   const first = await startEdge(twice.url)
   assert.equal((await get(`${first.url}/pod/info`)).status, 502)
@@ -616,14 +616,14 @@ test('a question is asked twice at most, and not after a byte of an answer', asy
   assert.equal(begun.questions, 1)
 })
 
-test('a POST that breaks is not sent again', async () => {
+test('a POST whose connection is reset is not sent again', async () => {
   const upstream = await startRawUpstream((socket) => void socket.resetAndDestroy())
   const { url } = await startEdge(upstream.url)
   assert.equal((await request(url + EXPORT, { method: 'POST', body: '{}' })).status, 502)
   assert.equal(upstream.questions, 1)
 })
 
-test('while it drains every answer says that the connection ends', async () => {
+test('while the proxy drains, every answer has `Connection: close`', async () => {
   const upstream = await startUpstream()
   const edge = await startEdge(upstream.url)
   edge.drain()
@@ -641,7 +641,7 @@ test('while it drains every answer says that the connection ends', async () => {
   )
 })
 
-test('requests above the bound are 503 at once, and those below it are not harmed', async () => {
+test('requests beyond 1024 in flight are 503 at once, and the others are answered', async () => {
   const answers: http.ServerResponse[] = []
   const upstream = await startUpstream((_, outgoing) => void answers.push(outgoing))
   const edge = await startEdge(upstream.url)
@@ -661,7 +661,7 @@ test('requests above the bound are 503 at once, and those below it are not harme
   assert.equal(await edge.metric('edge_upstream_errors_total', { kind: 'full' }), 1)
 })
 
-test('a reader that takes an answer too slowly is cut, and its question ends', async () => {
+test('a slow reader is cut, and its request to the broker ends', async () => {
   let gone = false
   const upstream = await startUpstream((_, outgoing) => {
     outgoing.on('close', () => {

@@ -1,4 +1,4 @@
-/** The edge proxy in this process or as one of its own, and what it is put between. Everything ends with the test file. */
+/** The edge proxy in this process or in one of its own, with brokers and clients for it. All end with the test file. */
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -27,14 +27,14 @@ export const TOKEN = 'read-token-of-the-edge'
 
 type Line = Record<string, unknown>
 
-// Here and not where something starts: a hook registered inside a test would end it with that test.
+// Registered once for the file: a hook registered inside a test would run at the end of that test.
 const endings: (() => unknown)[] = []
 after(async () => {
   for (const end of endings.reverse()) await end()
 })
 const atEnd = (end: () => unknown) => void endings.push(end)
 
-/** In this process, on a free loopback port; `env` beside `BROKER_URL` and a read token. */
+/** Starts the proxy in this process, on a free loopback port; `env` is added to `BROKER_URL` and a read token. */
 export async function startEdge(
   brokerUrl: string,
   env: NodeJS.ProcessEnv = {},
@@ -60,12 +60,12 @@ export async function startEdge(
   return {
     port: address.port,
     url: `http://127.0.0.1:${address.port}`,
-    /** The lines about requests. */
+    /** The log lines of requests. */
     lines: () => logged.filter(({ msg }) => msg === 'request'),
     drain: () => {
       isDraining = true
     },
-    /** Value of a metric by its name and labels, 0 where it has none. */
+    /** Value of a metric by its name and labels, or 0. */
     async metric(name: string, labels: Record<string, string> = {}): Promise<number> {
       const { values } = (await metrics.registry.getSingleMetric(name)!.get()) as {
         values: { value: number; labels: Record<string, string> }[]
@@ -90,7 +90,7 @@ export interface EdgeProcess {
   readonly admin: string
   readonly port: number
   readonly pid: number
-  /** Every line that it logged. */
+  /** All log lines. */
   readonly log: readonly Line[]
   readonly output: string
   readonly hasExited: boolean
@@ -108,7 +108,7 @@ atEnd(() => {
 
 interface ProcessOptions {
   nodeArgs?: string[]
-  /** Keeps no line about a request. */
+  /** Drops the log lines of requests. */
   isForgetful?: boolean
 }
 
@@ -170,11 +170,11 @@ class Launched implements EdgeProcess {
   }
 }
 
-/** As a process, not waited for. */
+/** Starts the proxy as a process, without waiting until it listens. */
 export const launchEdge = (env: NodeJS.ProcessEnv, options: ProcessOptions = {}): EdgeProcess =>
   new Launched(env, options)
 
-/** As a process that listens. */
+/** Starts the proxy as a process and waits until it listens. */
 export async function spawnEdge(env: NodeJS.ProcessEnv, options: ProcessOptions = {}): Promise<EdgeProcess> {
   const edge = launchEdge(env, options)
   await until('the edge listens', () => edge.url !== '' || edge.hasExited)
@@ -188,15 +188,15 @@ export interface Heard {
   target: string
   headers: http.IncomingHttpHeaders
   rawHeaders: string[]
-  /** A character for each byte. */
+  /** One character for each byte. */
   body: string
-  /** Number of the connection, from 1. */
+  /** Number of the connection, starting with 1. */
   connection: number
 }
 
 type Handler = (incoming: http.IncomingMessage, outgoing: http.ServerResponse) => void
 
-/** A broker that does what the handler says, and remembers what it was asked. */
+/** A broker that answers with the handler and records the requests. */
 export async function startUpstream(handler: Handler = (_, outgoing) => void outgoing.end('heard')) {
   const heard: Heard[] = []
   const numbers = new Map<net.Socket, number>()
@@ -238,7 +238,7 @@ export async function startUpstream(handler: Handler = (_, outgoing) => void out
   }
 }
 
-/** A broker that is told bytes and answers bytes: `onQuestion` hears of each head of a request that has come, with how many came before. */
+/** A broker on raw sockets: `onQuestion` gets each head of a request and the count of the heads before it. */
 export async function startRawUpstream(onQuestion: (socket: net.Socket, head: string, number: number) => void) {
   let number = 0
   const open = new Set<net.Socket>()
@@ -271,13 +271,13 @@ export async function startRawUpstream(onQuestion: (socket: net.Socket, head: st
   }
 }
 
-/** A connection whose every byte the test decides on. */
+/** A raw connection: the test writes every byte. */
 export class Wire {
   readonly socket: net.Socket
   received = ''
   /** The other side has ended the connection. */
   hasEnded = false
-  /** The code of the error that it broke with. */
+  /** The code of the error that ended the connection. */
   error: string | undefined
   isClosed = false
 
@@ -304,7 +304,7 @@ export class Wire {
   }
 }
 
-/** Sends text as it is and reads until the other side ends the connection. */
+/** Sends the text unchanged and reads until the other side ends the connection. */
 export async function exchange(port: number, text: string): Promise<{ status: number; head: string; body: string }> {
   const wire = new Wire(port)
   wire.socket.write(text, 'latin1')
@@ -315,6 +315,6 @@ export async function exchange(port: number, text: string): Promise<{ status: nu
   return { status: Number(status), head: wire.received.slice(0, end), body: wire.received.slice(end + 4) }
 }
 
-/** One request on a connection of its own, its target and header fields as they are. */
+/** One request on a connection of its own, with target and header fields unchanged. */
 export const ask = (port: number, line: string, ...fields: string[]) =>
   exchange(port, [`${line} HTTP/1.1`, 'Host: edge', 'Connection: close', ...fields, '', ''].join('\r\n'))

@@ -38,7 +38,7 @@ for (const [raw, forwarded] of [
   ['/x?at=2026-01-01T00:00:00%2B00:00&y=%2e%2e/../%00', '/x?at=2026-01-01T00:00:00%2B00:00&y=%2e%2e/../%00'],
   ['/x?a=/api//b?c[]={|}^`<>"', '/x?a=/api//b?c[]={|}^`<>"'],
 ] as const) {
-  test(`${raw} is ${forwarded}`, () => assert.equal(read(raw), forwarded))
+  test(`${raw} is forwarded as ${forwarded}`, () => assert.equal(read(raw), forwarded))
 }
 
 for (const [raw, word] of [
@@ -87,7 +87,7 @@ for (const [raw, word] of [
     assert.ok(rule(raw).includes(word), rule(raw)))
 }
 
-test('without a base path nothing is taken away', () => {
+test('without a base path the target is forwarded unchanged', () => {
   assert.equal(read('/api/pod/info', ''), '/api/pod/info')
   assert.equal(read('/api', ''), '/api')
 })

@@ -28,13 +28,13 @@ const ROUNDS = depth(8, 25)
 const VERSIONS = 4
 const SENDERS = 6
 const IMAGES = 5
-/** Results that are acknowledged before something dies, and after it came back. */
+/** Acknowledged results before the fault and after the recovery. */
 const BEFORE = 60
 const AFTER = 60
 const BROKER_KILLS = depth(1, 3)
-/** One more than the repetitions of a statement. */
+/** The first attempt of a statement and its two repetitions. */
 const ATTEMPTS = 3
-/** A client that was refused comes back a little later. */
+/** Pause of a client after a refusal. */
 const CLIENT_PAUSE_MS = 5
 
 const shuffled = <T>(list: readonly T[]): T[] =>
@@ -43,7 +43,7 @@ const shuffled = <T>(list: readonly T[]): T[] =>
     .sort((a, b) => a.at - b.at)
     .map(({ one }) => one)
 
-describe('two replicas are sent different results of one image at once', { timeout: 900_000 }, () => {
+describe('different results of one image sent to two replicas at once', { timeout: 900_000 }, () => {
   const TWINS = ['a', 'b', 'c']
   let sql: Awaited<ReturnType<typeof createTestDatabase>>['adminSql']
   let replicas: Broker[]
@@ -57,7 +57,7 @@ describe('two replicas are sent different results of one image at once', { timeo
     await know(sql, 2 * ROUNDS)
   })
 
-  test('the newest is stored, one answer says so, and each result is stored once at most', async () => {
+  test('the newest result is stored, and each result has at most one answer 201', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const image = images++
       const sent = shuffled(
@@ -77,7 +77,7 @@ describe('two replicas are sent different results of one image at once', { timeo
     }
   })
 
-  test('of several of one moment the first is stored, and all others are told that there is another', async () => {
+  test('of several results of one time one is stored, and all others are 409', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const image = images++
       const sent = shuffled(TWINS.flatMap((twin) => replicas.map((to) => ({ twin, to }))))
@@ -92,7 +92,7 @@ describe('two replicas are sent different results of one image at once', { timeo
   })
 })
 
-test('an answer that is lost for good is 503, and the component that comes again is told that the result is there', async () => {
+test('a post whose answers of the database are all lost is 503, and its repeat is 200', async () => {
   const lossy = await startLossyApp({}, TOKENS)
   await know(lossy.sql, 1)
   const post = (version: number) =>
@@ -106,12 +106,12 @@ test('an answer that is lost for good is 503, and the component that comes again
   }
 })
 
-/** What clients have been told so far, over all brokers and databases, by image. */
+/** The answers to all clients, by image. */
 class Ledger {
   readonly #next = new Map<number, number>()
   /** The newest version that a broker said it stored. */
   readonly stored = new Map<number, number>()
-  /** Those without an answer, or refused: each may have been stored or not. */
+  /** Versions without an answer, or refused: each may be stored or not. */
   readonly unknown = new Map<number, Set<number>>()
 
   next(image: number): number {
@@ -129,11 +129,11 @@ class Ledger {
   }
 }
 
-/** Clients that post one newer result after another, of images that they share. */
+/** Clients that post newer results of shared images. */
 class Stream {
   acknowledged = 0
   cut = 0
-  /** Every answer but those that the rules give. */
+  /** Every answer except 201 and 409. */
   readonly refused: Reply[] = []
   #stopped = false
   readonly #clients: Promise<void>[]
@@ -153,7 +153,7 @@ class Stream {
         this.acknowledged++
         ledger.acknowledge(image, version)
       } else if (reply?.status !== 409) {
-        // Of the same image another client may have sent a newer one: that is 409, and this one is not stored.
+        // 409: another client sent a newer result of the same image, so this one is not stored.
         if (reply) this.refused.push(reply)
         else this.cut++
         ledger.doubt(image, version)
@@ -169,7 +169,7 @@ class Stream {
   }
 }
 
-/** Each result is whole, not older than what was acknowledged, and the same when it is posted again. */
+/** Each result is whole and not older than acknowledged, and is 200 when it is posted again. */
 async function settle(broker: Broker, dataDir: string, ledger: Ledger): Promise<void> {
   const sql = connectTo(dataDir)
   try {
@@ -193,7 +193,7 @@ async function fill(dataDir: string): Promise<void> {
 }
 
 describe('kill -9 of the broker', { timeout: 900_000 }, () => {
-  test('while results are posted leaves each whole and loses none that was acknowledged', async (t) => {
+  test('while results are posted leaves each result whole and loses no acknowledged one', async (t) => {
     const dataDir = createDataDir()
     const ledger = new Ledger()
     let broker = await startBroker({ dataDir, env: TOKENS })
@@ -228,7 +228,7 @@ describe('the database dies while results are posted, and the broker stays up', 
     ['kill -9 of the postmaster', 'SIGKILL'],
     ['an immediate stop', 'SIGQUIT'],
   ] as const) {
-    test(`${name}: 503 at worst, recovery without help, each result whole and none lost`, async (t) => {
+    test(`${name}: only 503, then recovery by itself; each result is whole and no acknowledged one is lost`, async (t) => {
       const postmaster = postmasterPid(dataDir)!
       const stream = new Stream(t, broker, ledger)
       await until('results are acknowledged', () => stream.acknowledged >= BEFORE)
@@ -252,7 +252,7 @@ describe('the database dies while results are posted, and the broker stays up', 
     })
   }
 
-  test('after all that it stops in an orderly way', async () => {
+  test('after these faults the broker stops with 0', async () => {
     assert.deepEqual(await broker.stop(), { code: 0, signal: null })
     assert.equal(postmasterPid(dataDir), undefined)
   })

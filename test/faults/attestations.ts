@@ -1,4 +1,4 @@
-/** Results as the component posts them, each version of which marks all that is stored of it, so that a mixture of two shows. */
+/** Results as the component posts them. All parts of a version have its mark, so that mixtures are found. */
 import assert from 'node:assert/strict'
 import type http from 'node:http'
 import type postgres from 'postgres'
@@ -10,10 +10,10 @@ import { digestOf } from '../support/images.ts'
 export const imageOf = (image: number) => digestOf(`checked-image-${image}`)
 
 const FIRST_CHECK = Date.UTC(2026, 0, 1)
-/** A version is newer by a second than the one before. */
+/** Each version is one second newer than the previous one. */
 const checkedAt = (version: number) => new Date(FIRST_CHECK + version * 1_000).toISOString()
 
-/** The result of checking image number `image` for the `version`th time; `twin` tells two of one moment apart. */
+/** The result of check `version` of image number `image`; `twin` distinguishes results of the same time. */
 export function bodyOf(image: number, version: number, twin = ''): Fields {
   const mark = `${version}${twin}`
   const count = 1 + (version % 9)
@@ -26,7 +26,7 @@ export function bodyOf(image: number, version: number, twin = ''): Fields {
   })
 }
 
-/** Of a broker that has `TOKENS`. */
+/** Posts a result to a broker that has `TOKENS`. */
 export function postResult({ url }: Pick<Broker, 'url'>, body: Fields, agent?: http.Agent): Promise<Reply> {
   return request(`${url}/images/${body.digest}/attestation`, {
     method: 'POST',
@@ -36,13 +36,13 @@ export function postResult({ url }: Pick<Broker, 'url'>, body: Fields, agent?: h
   })
 }
 
-/** Makes these the images that the inventory has. */
+/** Stores images with the numbers 0 to `images` - 1 in the inventory. */
 export async function know(sql: postgres.Sql, images: number): Promise<void> {
   for (let image = 0; image < images; image++)
     await sql`insert into image values (${imageOf(image)}, null, '{}', 'repo', now() at time zone 'utc', now() at time zone 'utc')`
 }
 
-/** The mark of what is stored of each image, by its digest. Fails where parts of one row are of different results. */
+/** The mark of the stored result by digest. Fails if parts of a row are of different results. */
 export async function storedMarks(sql: postgres.Sql): Promise<Map<string, string>> {
   const rows = await sql<Record<string, string>[]>`
     select digest, repository, signatures, attestations, verified_signatures, verified_attestations, signers, verified_predicates,

@@ -1,6 +1,6 @@
 /**
- * Minutes are folded by several processes at once, which die by the signal that asks nobody or lose their sessions, while others post: each
- * minute is in one row of five, once.
+ * Several processes fold minutes at once and are killed or lose their sessions, while others post: each minute is
+ * folded into exactly one row of five minutes.
  */
 
 import assert from 'node:assert/strict'
@@ -18,7 +18,7 @@ const HOUR = 3_600
 const HOURS = 30
 const POSTERS = 3
 const PER_POST = 12
-/** Posts of each, before anything dies and after. */
+/** Posts of each poster before the faults and after them. */
 const POSTS = 25
 const CUTS = depth(2, 5)
 
@@ -41,7 +41,7 @@ async function folder(t: TestContext): Promise<ChildProcess> {
   return child
 }
 
-test('folders are killed and doubled beside posts: no minute is lost and none counts twice', {
+test('folding processes run at once and are killed during posts: no minute is lost and none counts twice', {
   timeout: 900_000,
 }, async (t) => {
   const posted: Minute[] = []
@@ -49,7 +49,7 @@ test('folders are killed and doubled beside posts: no minute is lost and none co
   let isOver = false
   const posters = Array.from({ length: POSTERS }, async (_, poster) => {
     for (let n = 0; !isOver; n++) {
-      // Of the same few hours as the line is in, of before it, and of what is not folded at all; no two alike.
+      // Different minutes around the limit of folding: before it, near it, and after it.
       const minutes = Array.from({ length: PER_POST }, (_, i) => {
         const slot = n * PER_POST + i
         const age = ((slot * 1_237) % (HOURS * 60)) * 60 + poster * 7 + Math.floor(slot / (HOURS * 60))

@@ -1,4 +1,4 @@
-/** A process that folds hour after hour and keeps the days meanwhile, until it is killed: `compute-folder.ts URL`. */
+/** A process that folds hours and maintains the partitions of days until it is killed: `compute-folder.ts URL`. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { computeFold } from '../../jobs/compute-fold.ts'
@@ -25,7 +25,7 @@ const context: JobContext = { config: loadConfig({}), db, log, signal: new Abort
 process.stdout.write('up\n')
 for (let hours = HOURS; ; hours = Math.max(1, hours - 1)) {
   const config = { ...context.config, computeHistoryMinuteHours: hours }
-  // Of two that do the same the other one may be first; a database that ends our session is why we are here.
+  // Errors are expected: another folder may be faster, and the test ends sessions.
   await computeFold.run({ ...context, config }).catch((error: unknown) => log.warn({ err: error }, 'fold'))
   await computeRetention.run(context).catch((error: unknown) => log.warn({ err: error }, 'retention'))
   await delay(PAUSE_MS)

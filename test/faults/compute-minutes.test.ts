@@ -14,12 +14,12 @@ import type { Fate } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
 const STORE = 'store_minutes'
-/** One more than the repetitions of a statement. */
+/** The first attempt of a statement and its two repetitions. */
 const ATTEMPTS = 3
 const NODES = 30
 const CONTAINERS = 12
 
-/** Post number `n` of a node, a time that is no other's: `secs` from now. */
+/** Post number `n` of a node, with a time of its own: `secs` from now. */
 function post(node: string, n: number, secs = n - 3_000): Fields {
   const containers = Array.from({ length: CONTAINERS }, (_, i) =>
     minute({
@@ -32,7 +32,7 @@ function post(node: string, n: number, secs = n - 3_000): Fields {
   return minutes(n % 2 ? containers : containers.reverse(), { node, ts: inSecs(secs) })
 }
 
-/** Of each post of a node, how many rows and pairs there are. */
+/** The counts of rows and pairs of each post of a node. */
 const STORED = `
   select m.mem_refault::int as n, count(*)::int as rows, sum(p.pairs)::int as pairs
   from (select id, container_id, ts, mem_refault from compute_minute union all select id, container_id, ts, mem_refault from compute_folded) m
@@ -44,7 +44,7 @@ const whole = (ns: readonly number[]) => ns.map((n) => ({ n, rows: CONTAINERS, p
 
 const app = await startLossyApp()
 
-test('an answer that was lost: the post is there once, also where its time is ahead, and 503 where it is lost for good', async () => {
+test('a post, also of a future time, is stored once if answers or statements are lost, and is 503 if all attempts are lost', async () => {
   const lost: Fate[][] = [
     ['answer lost'],
     ['answer lost', 'answer lost'],
@@ -79,7 +79,7 @@ test('an answer that was lost: the post is there once, also where its time is ah
   assert.deepEqual(await stored(), whole([...known, 99]))
 })
 
-/** A node that posts one minute after the other to all brokers at once, and each again, until there is no answer. */
+/** A node that posts one minute after the other to all brokers at once, until an answer is missing. */
 class Agent {
   answered = 0
   readonly sent: Fields[] = []
@@ -108,7 +108,9 @@ class Agent {
   }
 }
 
-test(`kill -9 of one of two brokers while ${NODES} nodes post to both`, { timeout: 120_000 }, async () => {
+test(`kill -9 of one of two brokers while ${NODES} nodes post to both: each post is stored once and whole`, {
+  timeout: 120_000,
+}, async () => {
   const dataDir = createDataDir()
   const broker = await startBroker({ dataDir })
   const other = await startBroker({ dataDir })
@@ -117,7 +119,7 @@ test(`kill -9 of one of two brokers while ${NODES} nodes post to both`, { timeou
   other.kill('SIGKILL')
   await other.exited
   await Promise.all(agents.map(({ done }) => done))
-  // Who had no answer sends all of it again.
+  // Each node repeats its last two posts, one of which had no answer.
   for (const { sent } of agents)
     for (const body of sent.slice(-2)) {
       const { status } = await request(`${broker.url}${MINUTES}`, { method: 'POST', body: JSON.stringify(body) })

@@ -12,12 +12,12 @@ import type { Fate } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
 const STORE = 'store_samples'
-/** One more than the repetitions of a statement. */
+/** The first attempt of a statement and its two repetitions. */
 const ATTEMPTS = 3
 const NODES = 40
 const CONTAINERS = 15
 
-/** Post number `n` of a node: its rows tell which it was, and so does the node. */
+/** Post number `n` of a node: its rows and its node contain `n`. */
 function post(node: string, n: number): Fields {
   const containers = Array.from({ length: CONTAINERS }, (_, i) =>
     sample({ pod_name: `${node}-${i}`, namespace: node, memory: { current: n, refault: n } }),
@@ -27,7 +27,7 @@ function post(node: string, n: number): Fields {
 
 const app = await startLossyApp()
 
-test('an answer that was lost: the post is taken all the same, once or twice, and 503 where it is lost for good', async () => {
+test('a post is stored if answers or statements are lost once or twice, and is 503 if all attempts are lost', async () => {
   const stored = async () => {
     const rows = await app.sql<{ n: number }[]>`
       select distinct mem_current::int as n from compute_latest union select ctxt_per_sec::int from compute_node`
@@ -82,7 +82,9 @@ class Agent {
   }
 }
 
-test(`kill -9 of the broker while ${NODES} nodes post`, { timeout: 120_000 }, async () => {
+test(`kill -9 of the broker while ${NODES} nodes post: acknowledged posts are stored, and no post in part`, {
+  timeout: 120_000,
+}, async () => {
   const dataDir = createDataDir()
   const broker = await startBroker({ dataDir })
   const agents = Array.from({ length: NODES }, (_, i) => new Agent(broker.url, `node-${i}`))

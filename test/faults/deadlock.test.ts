@@ -1,6 +1,6 @@
 /**
- * Statements that write the same rows write them in one order. Where they do not, a deadlock is retried, which hides it: here each of
- * two has reached the row that somebody holds before he lets go, so that they meet for certain, and nothing may have been retried.
+ * Statements that write the same rows write them in the same order. A retry would hide a deadlock, so these tests allow
+ * none: another session holds the middle row until both statements wait for it.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ const app = await startApp()
 
 const T = '2024-05-01T10:00:00'
 
-/** Runs both while a row `middle` of the table is held, which is then taken back. */
+/** Runs both while another transaction holds a row `middle` of the table; that transaction is rolled back. */
 async function crossed(table: string, middle: object, first: () => Promise<unknown>, second: () => Promise<unknown>) {
   const work: Promise<unknown>[] = []
   const { retried } = app.db.ingest.stats
@@ -52,17 +52,17 @@ const flow = (name: string) => ({
 })
 const keys = (prefix: string) => ['a', 'b', 'c'].map((letter) => `${prefix}-${letter}`)
 
-/** What another replica has: a writer that knows nothing of the others. */
+/** A writer of another replica, which does not know the flows of the others. */
 const makeWriter = () =>
   new FlowWriter(app.db.ingest, new SeenFlows({ maxKeys: 10, generationMs: 1_000, now: () => 0 }))
 
 for (const isExpected of [false, true]) {
-  test(`flows of two replicas, ${isExpected ? 'all expected to be new' : 'each judged'}`, async () => {
+  test(`flows of two replicas, ${isExpected ? 'all expected to be new' : 'each checked'}: no deadlock`, async () => {
     const names = keys(`flow-${isExpected}`)
     const post = (all: string[]) => {
       const writer = makeWriter()
       return async () => {
-        // What the last statement found is what the next one expects.
+        // A statement expects new flows if the previous one found only new flows.
         if (isExpected) await writer.write([flow(`warm-${all[0]}`)], { records: false })
         return writer.write(all.map(flow), { records: false })
       }

@@ -1,9 +1,10 @@
 /**
  * All faults at once, in random order, against three brokers behind PgBouncer: run by hand,
- * `npx tsx test/faults/everything.ts --minutes 30 --seed 1`. Starts everything itself (PostgreSQL, PgBouncer, brokers, an evaluator, agents,
- * readers, probes) and ends it. What it holds the brokers to: no acknowledged row is lost and none stored twice, no 5xx but 503 with
- * Retry-After, `/livez` within a second, health again after each round of faults, bounded memory, and all well in the quiet minute after the
- * storm. Prints a line a fault; exits with 1 when anything did not hold.
+ * `npx tsx test/faults/everything.ts --minutes 30 --seed 1`. Starts and ends all processes itself (PostgreSQL,
+ * PgBouncer, brokers, an evaluator, agents, readers, probes). It checks that no acknowledged row is lost and none is
+ * stored twice, that the only 5xx is 503 with Retry-After, that `/livez` answers within a second, that brokers are
+ * healthy after each round of faults, that memory is bounded, and that no request fails in the quiet minute at the
+ * end. Prints one line for each fault; exits with 1 if a check failed.
  */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
@@ -24,13 +25,13 @@ import { createStealMeter, Dice, Recorder } from './everything/record.ts'
 
 const BROKERS = 3
 const READERS = 4
-/** Faults come for so long, then all of them end and health has to come back. */
+/** Length of a round of faults. After it all faults end, and the brokers must become healthy. */
 const ROUND_S = [20, 50] as const
 const FAULTS_AT_ONCE = [2, 8] as const
 const HEALTHY_WITHIN_MS = 60_000
 const MAX_RESIDENT_MIB = 400
 const CHECK_EVERY_MS = 15_000
-/** What was on its way when the last fault ended: the timeout of a statement, and the pause of an agent. */
+/** Time for requests under way when the last fault ended: the timeout of a statement, and the pause of an agent. */
 const SETTLE_MS = 40_000
 const STOP_WITHIN_MS = 60_000
 
@@ -46,7 +47,7 @@ if (built.status !== 0) process.exit(1)
 
 const record = new Recorder()
 const dice = new Dice(Number(options.seed))
-/** Of their own, so that the faults of a seed are the same. */
+/** Separate random numbers, so that a seed gives the same faults. */
 const restarts = new Dice(Number(options.seed) + 1)
 const steal = createStealMeter()
 const ends: (() => Promise<unknown> | unknown)[] = []
@@ -123,7 +124,7 @@ async function run(): Promise<void> {
     brokers.push(broker)
     ends.push(() => broker.process.end('SIGTERM'))
     broker.process.start()
-    // The first one makes the schema.
+    // The first broker makes the schema.
     while (!broker.process.isReady) await delay(50)
   }
   const client = new Client(brokers, record)
@@ -211,10 +212,10 @@ async function run(): Promise<void> {
   }
 }
 
-/** Through every broker: what was acknowledged last is what is read. */
+/** Checks that every broker returns the versions acknowledged last. */
 async function readBack(client: Client, ledger: Ledger): Promise<void> {
   for (const broker of client.brokers) {
-    // biome-ignore lint/suspicious/noExplicitAny: an answer is what the broker says it is.
+    // biome-ignore lint/suspicious/noExplicitAny: the shape depends on the path.
     const read = async (path: string, expected: (answer: any) => boolean) => {
       const { status, text, requestId } = await client.send('GET', path, null, { broker })
       if (status !== 200 || !expected(JSON.parse(text))) {

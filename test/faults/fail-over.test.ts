@@ -1,4 +1,4 @@
-/** Behind a pooler connections survive a fail-over: what is remembered of the old server must not. */
+/** Behind a pooler connections survive a fail-over, but the memory of stored flows must not. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { pino } from 'pino'
@@ -92,7 +92,7 @@ async function post(body: object[]): Promise<{ status: number; text: string }> {
 const taken = (count: number) => ({ status: 200, text: String(count) })
 const storedIn = async ({ sql }: Server) => (await sql`select from traffic`).length
 
-test('flows confirmed by a server that is gone are stored by the next one, when they come again', {
+test('flows that only the old server stored are stored by the new one when they are posted again', {
   timeout: 900_000,
 }, async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
@@ -113,7 +113,7 @@ test('flows confirmed by a server that is gone are stored by the next one, when 
   ] as const) {
     await old.sql`truncate traffic`
     await pooler.to(next.proxy.connection)
-    // Until it is asked.
+    // The old memory is used until the next check of the server.
     assert.deepEqual(await post(batch), taken(0))
     t.mock.timers.tick(EVERY_MS)
     await until('all is forgotten', () => deps.seen.size === 0)
@@ -125,7 +125,9 @@ test('flows confirmed by a server that is gone are stored by the next one, when 
   assert.equal(db.generation, generation)
 })
 
-test('of flows in doubt it is the next server that says which are stored', { timeout: 900_000 }, async () => {
+test('flows whose answers were lost are stored once on the new server when they are posted again', {
+  timeout: 900_000,
+}, async () => {
   const [copied, missing] = [flows(3), flows(2)]
   a.proxy.judge((sql) => (sql.includes('insert into traffic') ? 'answer lost' : 'answered'))
   assert.equal((await post([...copied, ...missing])).status, 503)

@@ -23,7 +23,7 @@ async function stored(uuids: string[]): Promise<number> {
   return row!.n
 }
 
-/** How many flows an answer says it stored: the row or null of one, the number of a batch. */
+/** The count of stored flows in an answer: a row or null for one flow, a number for a batch. */
 function accepted({ status, json, text }: Reply): number {
   assert.equal(status, 200, text)
   return typeof json === 'number' ? json : json === null ? 0 : 1
@@ -37,7 +37,7 @@ before(async () => {
   second = await startBroker({ dataDir })
   sql = connectTo(dataDir)
   clients = Array.from({ length: CLIENTS }, () => new http.Agent({ keepAlive: true, maxSockets: 1 }))
-  // Each has its connection before the race begins.
+  // Each client has its connection before the test begins.
   await Promise.all(clients.map((agent) => get(`${first.url}/health`, { agent })))
 })
 
@@ -60,7 +60,7 @@ describe('one process', { timeout: 900_000 }, () => {
     }
   })
 
-  test('64 uuids for one connection, UDP with another peer port each: one row', async () => {
+  test('64 UDP flows of one connection with different uuids and peer ports are stored as one row', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const address = `172.16.0.${round}`
       const variants = fresh(CLIENTS).map((one, i) => ({
@@ -77,7 +77,7 @@ describe('one process', { timeout: 900_000 }, () => {
     }
   })
 
-  test('the same with every other client posting it inside a batch', async () => {
+  test('a flow posted at once alone and inside batches is stored once, with the other flows of each batch', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const [one] = fresh(1)
       const others = fresh(CLIENTS)
@@ -96,7 +96,7 @@ describe('one process', { timeout: 900_000 }, () => {
 })
 
 describe('two processes on one database', { timeout: 900_000 }, () => {
-  test('posted to in turn, either process knows what the other stored', async () => {
+  test('posts to both processes in turn: each process knows the flows that the other stored', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const [one, ...more] = fresh(10)
       const [here, there] = round % 2 === 0 ? [first, second] : [second, first]
@@ -108,14 +108,14 @@ describe('two processes on one database', { timeout: 900_000 }, () => {
     }
   })
 
-  test('posted to at once, overlapping batches are stored once and the answers add up to the rows', async () => {
+  test('overlapping batches to both processes at once are stored once, and the answers add up to the rows', async () => {
     const [before] = await sql`select count(*)::int as n from traffic`
     const pool = fresh((BATCHES * BATCH_FLOWS) / 4)
     // Every flow is in about four batches; neighbours share most of theirs and go to different processes.
     const batches = Array.from({ length: BATCHES }, (_, b) =>
       Array.from({ length: BATCH_FLOWS }, (_, i) => {
         const one = pool[(b * (BATCH_FLOWS / 4) + ((i * 7) % BATCH_FLOWS)) % pool.length]!
-        // Another uuid: then only the key says that it is the same flow.
+        // Another uuid, so that only the key identifies the flow.
         return b % 3 === 0 ? { ...one, uuid: `${one.uuid}-${b}` } : one
       }),
     )

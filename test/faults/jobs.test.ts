@@ -1,4 +1,4 @@
-/** Jobs of retention in processes of their own: several at once on one database, and one that is killed in the middle. */
+/** Retention jobs in processes of their own: several at once on one database, and one that is killed during a pass. */
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -13,7 +13,7 @@ import { podsWithWrongAddresses } from '../support/records.ts'
 import { until } from '../support/until.ts'
 
 const PROCESSES = 3
-/** The least that the configuration takes. */
+/** The smallest batch size that the configuration allows. */
 const BATCH_ROWS = 100
 const EXPIRED = 3_000
 const KEPT = 500
@@ -26,7 +26,7 @@ const LONG_AGO = ago(40 * 86_400)
 interface Table {
   job: JobName
   table: string
-  /** Stores rows in turns, `expired-<n>` of which the job is to delete and `kept-<n>`, `n` with leading zeros in the order it goes. */
+  /** Stores rows `expired-<n>`, which the job must delete, and `kept-<n>`; `n` is in the order of the job. */
   fill(): Promise<unknown>
   key: string
 }
@@ -77,7 +77,7 @@ beforeEach(async () => {
   await sql`truncate audit_verdict, traffic, pod, pod_address, traffic_retention_cursor, job_run`
 })
 
-/** One pass in a process of its own. */
+/** Starts one pass in a process of its own. */
 function start(t: TestContext, job: JobName) {
   const { PATH, HOME } = process.env
   const sizes = {
@@ -107,7 +107,7 @@ function start(t: TestContext, job: JobName) {
   return { child, ended }
 }
 
-/** How many of each are left; the addresses of pods belong to their rows, whatever happened. */
+/** Counts the remaining rows of each kind, and checks that the addresses of pods match their rows. */
 async function left({ table, key }: Table): Promise<{ expired: number; kept: number }> {
   assert.deepEqual(await podsWithWrongAddresses(sql), [])
   const [row] = await sql<{ expired: number; kept: number }[]>`
@@ -152,9 +152,9 @@ for (const one of tables) {
       assert.deepEqual({ ...deleted }, { n: EXPIRED, names: EXPIRED, only_expired: true })
     })
 
-    test('killed in the middle of a pass it leaves whole batches, and the next pass does the rest', async (t) => {
+    test('a pass that is killed leaves whole batches, and the next pass deletes the rest', async (t) => {
       await one.fill()
-      // A row half way through waits until we let it go.
+      // The deletion of a row in the middle waits for an advisory lock.
       await sql.unsafe(
         `create function wait_for_us() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(${GATE}); return old; end $$`,
       )
@@ -173,7 +173,7 @@ for (const one of tables) {
         return { ended, midway }
       })
       assert.equal((await killed.ended).code, null)
-      // The server ends the orphaned statement by itself, one way or the other.
+      // The server commits or aborts the orphaned statement by itself.
       await until('its session is over', async () => {
         const rows =
           await sql`select from pg_stat_activity where datname = current_database() and application_name = 'cluster-telemetry-broker-job'`
@@ -183,7 +183,7 @@ for (const one of tables) {
       assert.equal(after.kept, KEPT)
       const inBatch = killed.midway.expired - after.expired
       if (one.job === 'traffic-retention') {
-        // A batch looks at as many rows, of which some stay: what is before the cursor is done, and nothing behind it.
+        // A batch reads BATCH_ROWS rows and keeps some: expired rows before the cursor are deleted, and none after it.
         const [row] = await sql`
           select count(*) filter (where (t.time_stamp, t.uuid) <= (c.time_stamp, c.uuid))::int as missed,
                  count(*) filter (where (t.time_stamp, t.uuid) > (c.time_stamp, c.uuid))::int as ahead
@@ -200,7 +200,7 @@ for (const one of tables) {
   })
 }
 
-test('a flow that another process deleted is stored when it comes again', { timeout: 900_000 }, async (t) => {
+test('a flow that another process deleted is stored when it is posted again', { timeout: 900_000 }, async (t) => {
   const broker = await startBroker({ databaseUrl: url, env: { JOBS: 'external' } })
   const repeat = async (n: number) => {
     const answer = await post(`${broker.url}/pod/traffic/batch`, [

@@ -19,22 +19,22 @@ import { until } from '../support/until.ts'
 const WRITERS = 6
 const READERS = 2
 const BATCH_FLOWS = 20
-/** Batches answered 200 before something dies, and after it came back. */
+/** Acknowledged batches before the fault and after the recovery. */
 const BATCHES_BEFORE = 40
 const BATCHES_AFTER = 40
 const BROKER_KILLS = depth(1, 3)
-/** A client that was refused comes back a little later. */
+/** Pause of a client after a refusal. */
 const CLIENT_PAUSE_MS = 5
 
 type Batch = ReturnType<typeof flow>[]
 
-/** Clients that post one new batch after the other, and what each came to; beside them some that read. */
+/** Clients that post new batches, with the outcomes, and other clients that read. */
 class Stream {
   readonly acknowledged: Batch[] = []
   readonly unknown: Batch[] = []
-  /** Every answer but 200. */
+  /** Every answer except 200. */
   readonly refused: Reply[] = []
-  /** Rows that answers say were stored. */
+  /** Rows that the answers count as stored. */
   inserted = 0
   cut = 0
   #stopped = false
@@ -92,7 +92,7 @@ function* naturals() {
   for (let n = 1; ; n++) yield n
 }
 
-/** Posts again what got no answer; then every flow that was ever posted is stored, and none twice. */
+/** Repeats the posts without an answer; then every posted flow must be stored, and none twice. */
 async function settle(
   broker: Broker,
   dataDir: string,
@@ -108,9 +108,9 @@ async function settle(
     for (const batch of unknown) {
       const answer = await post(`${broker.url}/pod/traffic/batch`, batch)
       assert.equal(answer.status, 200, answer.text)
-      // A statement is whole or not there.
+      // A statement is stored as a whole or not at all.
       const stored = batch.filter(({ uuid }) => before.has(uuid)).length
-      // A broker that remembers whose answers were lost counts the stored flows of those posts for this sender.
+      // A broker that still knows the posts with lost answers counts their stored flows as new for their sender.
       assert.equal(answer.json, remembers ? BATCH_FLOWS : BATCH_FLOWS - stored)
       assert.ok(stored === 0 || stored === BATCH_FLOWS, `${stored} of a batch were stored`)
     }
@@ -129,7 +129,7 @@ async function settle(
 const failures = (broker: Broker) => broker.log.filter(({ level }) => level === 'error' || level === 'fatal')
 
 describe('kill -9 of the broker', { timeout: 900_000 }, () => {
-  test('during a stream of batches loses no acknowledged row, and what got no answer may be posted again', async (t) => {
+  test('during a stream of batches loses no acknowledged row, and batches without an answer may be posted again', async (t) => {
     const dataDir = createDataDir()
     const numbers = naturals()
     const all = { acknowledged: [] as Batch[], unknown: [] as Batch[] }
@@ -172,7 +172,7 @@ describe('the database dies during a stream of batches, and the broker stays up'
     { name: 'a fast stop', strike: (pid) => process.kill(pid, 'SIGINT') },
   ]
   for (const { name, strike, survives = false } of deaths) {
-    test(`${name}: 503 with Retry-After meanwhile, recovery without help, nothing lost and nothing twice`, async (t) => {
+    test(`${name}: only 503 with Retry-After, then recovery by itself; no acknowledged flow is lost and none is stored twice`, async (t) => {
       const postmaster = postmasterPid(dataDir)!
       const stream = new Stream(t, broker, numbers)
       await until('batches are acknowledged', () => stream.acknowledged.length >= BATCHES_BEFORE)
@@ -208,7 +208,7 @@ describe('the database dies during a stream of batches, and the broker stays up'
     })
   }
 
-  test('after all that it stops in an orderly way', async () => {
+  test('after these faults the broker stops with 0', async () => {
     assert.deepEqual(await broker.stop(), { code: 0, signal: null })
     assert.equal(postmasterPid(dataDir), undefined)
   })

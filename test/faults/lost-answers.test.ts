@@ -1,4 +1,4 @@
-/** A write whose answer of the database was lost is not a duplicate (docs/contract.md#deduplication). */
+/** A write is not a duplicate because the answer of the database was lost (docs/contract.md#deduplication). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type postgres from 'postgres'
@@ -10,7 +10,7 @@ import { podPost, servicePost } from '../support/records.ts'
 import { until, withMoreTime } from '../support/until.ts'
 
 const INSERT = 'insert into traffic'
-/** One more than the attempts of a statement. */
+/** The first attempt of a statement and its two repetitions. */
 const ATTEMPTS = 3
 
 type Flow = Parameters<FlowWriter['write']>[0][number]
@@ -37,7 +37,7 @@ function flow(fields: Partial<Flow> = {}): Flow {
   }
 }
 const flows = (count: number) => Array.from({ length: count }, () => flow())
-/** The same flow under another uuid, seen at another pod, so that the evaluator's calls tell them apart. */
+/** The same flow under another uuid and pod, so that the calls of the evaluator can be told apart. */
 const again = (one: Flow, fields: Partial<Flow> = {}): Flow => ({
   ...one,
   uuid: `l-${++made}`,
@@ -49,7 +49,7 @@ const main = await startLossyApp()
 
 const times = (count: number, fate: Fate): Fate[] => Array(count).fill(fate)
 
-/** Posts, and says how many flows the answer tells of. */
+/** Posts, and returns how many flows the answer counts as stored. */
 async function inserted(app: LossyApp, body: Flow | Flow[]): Promise<number> {
   const { status, text } = await app.post(Array.isArray(body) ? '/pod/traffic/batch' : '/pod/traffic', body)
   assert.equal(status, 200, text)
@@ -57,7 +57,7 @@ async function inserted(app: LossyApp, body: Flow | Flow[]): Promise<number> {
   return Array.isArray(body) ? answer : answer === null ? 0 : 1
 }
 
-/** Runs `work`; then exactly those are stored that were not before, the evaluator heard of each once, and so many were told. */
+/** Runs `work`, and checks that exactly the flows in `stored` count, are rows, and had one evaluation each. */
 async function assertNew(app: LossyApp, stored: Flow[], others: Flow[], work: () => Promise<number>): Promise<void> {
   const before = await app.counted()
   const heardBefore = await app.heard()
@@ -80,7 +80,7 @@ async function assertNew(app: LossyApp, stored: Flow[], others: Flow[], work: ()
 }
 
 describe('the answer to POST /pod/traffic', { timeout: 900_000 }, () => {
-  test('lost once: the row, as stored, told once to the evaluator', async () => {
+  test('lost once: the answer is the stored row, and the evaluator is called once', async () => {
     const one = flow()
     const before = await main.counted()
     main.lose(INSERT, 'answer lost')
@@ -94,26 +94,26 @@ describe('the answer to POST /pod/traffic', { timeout: 900_000 }, () => {
     assert.equal((await main.heard()).get(one.pod_name!), 1)
   })
 
-  test('lost twice, and a repeat under another uuid afterwards is a duplicate', async () => {
+  test('lost twice: the flow counts as inserted, and a later repeat under another uuid is a duplicate', async () => {
     const one = flow()
     main.lose(INSERT, 'answer lost', 'answer lost')
     await assertNew(main, [one], [], () => inserted(main, one))
     await assertNew(main, [], [again(one)], () => inserted(main, again(one)))
   })
 
-  test('lost before it was carried out: inserted by the next attempt', async () => {
+  test('the statement is lost before it is carried out: the next attempt inserts the flow', async () => {
     const one = flow()
     main.lose(INSERT, 'question lost', 'answer lost')
     await assertNew(main, [one], [], () => inserted(main, one))
   })
 
-  test('of a flow with a null, which no stored row matches', async () => {
+  test('lost for a flow with nulls, which matches no stored row: the flow counts as inserted', async () => {
     const one = flow({ decision: null, syn_retries: null, pod_port: undefined })
     main.lose(INSERT, 'answer lost')
     await assertNew(main, [one], [], () => inserted(main, one))
   })
 
-  test('of a duplicate: still a duplicate', async () => {
+  test('lost for a duplicate: it is still a duplicate', async () => {
     const one = flow()
     await inserted(main, one)
     main.deps.seen.clear()
@@ -122,7 +122,7 @@ describe('the answer to POST /pod/traffic', { timeout: 900_000 }, () => {
     await assertNew(main, [], [repeat], () => inserted(main, repeat))
   })
 
-  test('of a flow whose uuid belongs to another one: still a duplicate', async () => {
+  test('lost for a flow whose uuid belongs to another flow: it is still a duplicate', async () => {
     const one = flow()
     await inserted(main, one)
     for (const fields of [
@@ -143,7 +143,7 @@ describe('the answer to POST /pod/traffic', { timeout: 900_000 }, () => {
 })
 
 describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
-  test('all new, whether the statement expects that or not', async () => {
+  test('lost for a batch of new flows: all count as inserted, whether the statement expects new flows or not', async () => {
     for (const isExpected of [false, true]) {
       const known = flow()
       await inserted(main, known)
@@ -155,15 +155,15 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
     }
   })
 
-  test('the first lost, and the next attempt that finds them all lost in turn', async () => {
+  test('the answers of the first attempt and of the query for its rows are lost: all flows count as inserted', async () => {
     await inserted(main, flows(1))
     const batch = flows(10)
-    // The second is refused for a uuid that is taken; what asks again then is lost too.
+    // The second attempt is refused for a taken uuid; the answer of the statement after it is lost, too.
     main.lose(INSERT, 'answer lost', 'answered', 'answer lost')
     await assertNew(main, batch, [], () => inserted(main, batch))
   })
 
-  test('mixed with known flows, repeats, and UDP flows that suppress each other: as if nothing had been lost', async () => {
+  test('lost for new flows mixed with known flows, repeats and UDP flows that suppress each other: only the new ones count', async () => {
     const compose = () => {
       const [stored, fresh] = [flow(), flow()]
       const udp = flow({ ip_protocol: 'UDP' })
@@ -200,10 +200,10 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
     }
   })
 
-  test('the first attempt is still under way while the next one runs', async () => {
+  test('the next attempt runs while the first is still under way: each flow is stored and counted once', async () => {
     const held = flow({ pod_ip: '10.255.0.1' })
     const batch = [flow(), flow(), again(held, { pod_ip: '10.255.0.2', uuid: held.uuid })]
-    // Somebody holds the uuid of the last one: the first attempt waits for him, and the second for the first.
+    // Another session holds the uuid of the last flow: the first attempt waits for it, and the second for the first.
     const holder = hold((sql) => sql`insert into traffic (uuid, time_stamp) values (${held.uuid}, now())`)
     await holder.isHeld
     const waiters = async (count: number) => {
@@ -220,7 +220,7 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
     })
   })
 
-  test('every attempt is lost: 503, and the very same flows count as inserted when they come again', async () => {
+  test('the answers of all attempts are lost: 503, and the same flows count as inserted when they are posted again', async () => {
     const twice = flow()
     for (const body of [
       flow(),
@@ -237,7 +237,7 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
       assert.deepEqual(await main.counted(), before)
       const heard = await main.heard()
       for (const { pod_name } of all) assert.equal(heard.has(pod_name!), false)
-      // A repeat by somebody else in between neither counts nor makes them one.
+      // A repeat from another sender in between does not count, and does not make the flows duplicates.
       const [first] = all as [Flow]
       if (first.pod_ip !== null) assert.equal(await inserted(main, again(first)), 0)
       await assertNew(main, all, [], () => inserted(main, body))
@@ -247,7 +247,7 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
     }
   })
 
-  test('the same when it comes again among others, with the answers lost again', async () => {
+  test('flows of a post that got 503 count as inserted when they are posted again with others, even if answers are lost again', async () => {
     const batch = flows(5)
     main.lose(INSERT, ...times(ATTEMPTS, 'answer lost'))
     assert.equal((await main.post('/pod/traffic/batch', batch)).status, 503)
@@ -258,7 +258,7 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
     await assertNew(main, [...batch, ...more], suppressed, () => inserted(main, [...batch, ...more, ...suppressed]))
   })
 
-  test('a database that went silent: 503, and the very same flows count as inserted when they come again', async () => {
+  test('the database falls silent: 503, and the same flows count as inserted when they are posted again', async () => {
     await withMoreTime(400, async (ms) => {
       const silent = await startLossyApp({ statementTimeoutMs: 0, deadlineMs: ms })
       const batch = flows(5)
@@ -272,7 +272,7 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
   })
 })
 
-/** A writer on a proxied database; `heard` holds what it told. */
+/** A writer on a proxied database; `heard` holds the uuids that it reported as new. */
 function makeWriter(app: LossyApp) {
   const heard: string[] = []
   const seen = new SeenFlows({ maxKeys: 1_000, generationMs: 1_000_000, now: () => 0 })
@@ -286,7 +286,7 @@ function makeWriter(app: LossyApp) {
   return { write: (...all: Flow[]) => writer.write(all, { records: false }), heard, seen, clock }
 }
 
-/** A session that does something and keeps it to itself until it is let go, and then takes it back. */
+/** A session that does `work` in a transaction, holds its locks until it is released, and then rolls back. */
 function hold(work: (sql: postgres.TransactionSql) => Promise<unknown>) {
   let release = () => {}
   let isHeld = () => {}
@@ -313,7 +313,7 @@ function hold(work: (sql: postgres.TransactionSql) => Promise<unknown>) {
   }
 }
 
-/** `b` waits for the fate of `other`, which is a duplicate, as nobody knows before it is asked; then `b` is new. */
+/** `b` waits until the database says whether `other` is new; `other` is a duplicate, so `b` is new. */
 async function scene() {
   const stored = flow({ ip_protocol: 'UDP', pod_port: '1', traffic_in_out_port: '1' })
   await inserted(main, stored)
@@ -322,11 +322,11 @@ async function scene() {
 }
 
 describe('the writer', { timeout: 900_000 }, () => {
-  test('one by one, after a fault of one post: what is lost then counts as inserted too', async () => {
+  test('posts that are stored one by one after a faulty post count as inserted, even if answers are lost', async () => {
     const { write, heard } = makeWriter(main)
     const [one, two, three] = [flow(), flow(), flow()]
     const posts = [write(flow()), write(one), write(flow({ decision: '\0' })), write(two, three)]
-    // The first two statements are the one under way and the one of all others, which fails.
+    // The first two statements: the one under way, and the one with all other posts, which fails.
     main.lose(INSERT, 'answered', 'answered', 'answer lost', 'answered', 'answer lost')
     const outcomes = await Promise.allSettled(posts)
     assert.deepEqual(
@@ -338,8 +338,8 @@ describe('the writer', { timeout: 900_000 }, () => {
     assert.equal(new Set(heard).size, 4)
   })
 
-  // In both, a flow of the post leaves alone since its second one waits for the fate of another that is under way.
-  test('what was stored of a post that failed as a whole counts as inserted when it comes again, and is heard of once', async () => {
+  // In the next two tests the flows of a post are stored by two statements: the second flow waits for a flow under way.
+  test('flows stored before their post failed count as inserted when they are posted again, and are reported once', async () => {
     const { write, heard } = makeWriter(main)
     const { a, b, other } = await scene()
     const holder = hold((sql) => sql`lock table traffic in share mode`)
@@ -360,7 +360,7 @@ describe('the writer', { timeout: 900_000 }, () => {
     assert.deepEqual(await write(a, b), [])
   })
 
-  test('so does what is stored of a post after that has failed', async () => {
+  test('flows stored after their post failed count as inserted when they are posted again, and are reported once', async () => {
     const { write, heard } = makeWriter(main)
     const { a, b, other } = await scene()
     const holder = hold((sql) => sql`insert into traffic (uuid, time_stamp) values (${a.uuid}, now())`)
@@ -379,7 +379,7 @@ describe('the writer', { timeout: 900_000 }, () => {
     assert.deepEqual(heard, [a.uuid, b.uuid])
   })
 
-  test('what nobody was told of is forgotten after half an hour', async () => {
+  test('flows of a failed post count as inserted again for 29 minutes, and as duplicates after 30', async () => {
     for (const [minutes, count] of [
       [29, 1],
       [30, 0],
@@ -418,7 +418,7 @@ describe('the answers of the other routes that write', { timeout: 900_000 }, () 
     ],
   ]
   for (const [path, statement, body] of cases) {
-    test(`POST ${path}: the same whether or not it was lost`, async () => {
+    test(`POST ${path}: the answer is the same whether or not that of the database was lost`, async () => {
       const clean = await startLossyApp()
       if (path === '/pod/mark_dead')
         for (const app of [main, clean]) assert.equal((await app.post('/pod/spec', pod)).status, 200)

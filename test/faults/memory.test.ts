@@ -24,8 +24,8 @@ const HEAP_MB = 160
 const BUDGET_MB = 100
 const INBOX_MB = 16
 /**
- * The most that may ever be resident: the heap, what the read budget admits, bodies as they came, and the program itself
- * with its libraries and the loader.
+ * The limit of resident memory: the heap, the read budget, bodies as received, and the program with its libraries and
+ * the loader.
  */
 const CEILING_MB = HEAP_MB + BUDGET_MB + INBOX_MB + 60
 const MAX_LIST_ROWS = 20_000
@@ -37,7 +37,7 @@ const SHED = /read memory budget.*needs \d+ KiB of a \d+ KiB budget/
 let database: TestDatabase
 let broker: Broker
 
-/** What came of a list: its rows when it is whole, or the text of a refusal. Keeps nothing of it in memory. */
+/** The outcome of reading a list: the count of its rows if it is whole, or the text of a refusal. Rows are not kept. */
 interface Outcome {
   status: number
   rows: number
@@ -47,7 +47,7 @@ interface Outcome {
 
 const ROW = Buffer.from('{"uuid":"')
 
-/** Reads a list to its end; `pause` is waited for after its first bytes. */
+/** Reads a list to its end; waits for `pause` after the first bytes. */
 async function readList(url: string, pause?: Promise<void>): Promise<Outcome> {
   const outgoing = http.get(url, { agent: false })
   const [incoming] = (await once(outgoing, 'response')) as [http.IncomingMessage]
@@ -63,7 +63,7 @@ async function readList(url: string, pause?: Promise<void>): Promise<Outcome> {
     first = false
     let at = bytes.indexOf(ROW)
     for (; at >= 0; at = bytes.indexOf(ROW, at + 1)) outcome.rows++
-    // Shorter than what is searched for, so that nothing is counted twice.
+    // The tail is shorter than the searched text, so that nothing is counted twice.
     tail = bytes.subarray(Math.max(0, bytes.length - ROW.length + 1))
   }
   outcome.isWhole = tail.subarray(-2).toString() === '}]'
@@ -80,7 +80,7 @@ function checkList({ status, rows, isWhole, text }: Outcome, expected: number): 
   }
 }
 
-/** A reader that takes nothing for too long is cut, as it is told to expect, and counted: on a busy machine others may take that long. */
+/** Null if the slow reader was cut: on a busy machine it may pause for too long. */
 const orCut = (list: Promise<Outcome>): Promise<Outcome | null> =>
   list.catch(async (error: NodeJS.ErrnoException) => {
     assert.equal(error.code, 'ECONNRESET')
@@ -88,7 +88,7 @@ const orCut = (list: Promise<Outcome>): Promise<Outcome | null> =>
     return null
   })
 
-/** As many valid flows as a body may hold, none of which is known; `round` makes them unlike those of other calls. */
+/** As many valid, new flows as fit in one body; `round` makes them differ from those of other calls. */
 function largestBody(round: number): string {
   const flows: string[] = []
   let length = 2
@@ -98,7 +98,7 @@ function largestBody(round: number): string {
     flows.push(text)
     length += text.length + 1
   }
-  // Blanks count, too.
+  // Trailing blanks count as part of the body.
   return `[${flows.join(',')}]`.padEnd(BODY_BYTES)
 }
 
@@ -108,7 +108,7 @@ function checkPost({ status, headers, text }: Reply): void {
   assert.ok(headers['retry-after'])
 }
 
-/** The process lives, was never above the ceiling, and goes back to what it needs when nothing is asked of it. */
+/** The process runs, was never above the ceiling, and frees its memory when it is idle. */
 async function checkMemory(t: TestContext): Promise<void> {
   assert.equal(broker.hasExited, false, broker.stderr)
   const { peak } = residentMb(broker.pid) ?? { peak: 0 }
@@ -118,7 +118,7 @@ async function checkMemory(t: TestContext): Promise<void> {
     'the whole read budget is free',
     async () => (await metric(broker, 'broker_read_budget_kib_available')) === BUDGET_MB * 1024,
   )
-  // Collecting garbage takes a little traffic, and V8 its time.
+  // V8 collects garbage only with some traffic, and after some time.
   await until(
     'what lists and bodies took is given back',
     async () => {
@@ -160,14 +160,14 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
 
   after(() => database.drop())
 
-  test('64 clients that ask for the longest lists at once, some of them slow: each whole or shed', async (t) => {
+  test('64 clients request the longest lists at once, some of them slow: each list is whole or refused, or its slow reader is cut', async (t) => {
     let resume = () => {}
     const paused = new Promise<void>((resolve) => {
       resume = resolve
     })
     t.after(resume)
     const lists = Array.from({ length: CLIENTS }, (_, i) => {
-      // Half of them ask for the very same list, which is then read once for all.
+      // Half of the clients request the same list, which is read only once.
       const limit = i % 2 === 0 ? MAX_LIST_ROWS : MAX_LIST_ROWS - i
       const url = `${broker.url}/pod/traffic?limit=${limit}`
       const isSlow = i % 8 === 7
@@ -186,7 +186,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  test('64 clients that ask for all flows of a pod at once, some of them slow: each whole or shed', async (t) => {
+  test('64 clients request all flows of a pod at once, one of them slow: each list is whole or refused, or the slow reader is cut', async (t) => {
     const url = `${broker.url}/pod/traffic/busy`
     let resume = () => {}
     const paused = new Promise<void>((resolve) => {
@@ -195,7 +195,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     t.after(resume)
     const slow = orCut(readList(url, paused))
     const quick = Array.from({ length: CLIENTS - 1 }, () => readList(url))
-    // It is cut when it takes nothing until they are through.
+    // The slow reader may be cut, since it reads nothing until the others have finished.
     await until('all are answered', () => [...broker.statuses.values()].reduce((sum, n) => sum + n, 0) >= CLIENTS)
     resume()
     const all = await Promise.all([slow, ...quick])
@@ -204,7 +204,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  test('clients that ask for lists and go away before they come hold no more than those that stay', async (t) => {
+  test('clients that request lists and disconnect before the answers arrive do not use more memory', async (t) => {
     for (let round = 0; round < 6; round++) {
       const asked = Array.from({ length: CLIENTS }, (_, i) => {
         const path = i % 2 === 0 ? `/pod/traffic?limit=${MAX_LIST_ROWS - i}` : '/pod/traffic/busy'
@@ -213,7 +213,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
         outgoing.on('response', (incoming) => incoming.destroy())
         return outgoing
       })
-      // Of some of them a list is being read by now.
+      // Some lists are being read by now.
       await until(
         'a list is being read',
         async () => (await metric(broker, 'broker_read_budget_kib_available')) < BUDGET_MB * 1024,
@@ -223,7 +223,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  test('so do those that ask for many lists in one breath, read nothing, and go away', async (t) => {
+  test('clients that request many lists at once, read nothing and disconnect do not use more memory', async (t) => {
     const question = 'GET /pod/traffic?limit=3000 HTTP/1.1\r\nHost: x\r\n\r\n'
     for (let round = 0; round < 3; round++) {
       const sockets = Array.from({ length: CLIENTS / 8 }, () => {
@@ -232,7 +232,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
         socket.write(question.repeat(8))
         return socket
       })
-      // Those answers that were first on their connection stand in its buffers, the others wait behind them.
+      // The first answer of each connection is in the buffers of its socket; the others wait behind it.
       await until('no other list fits', async () => (await metric(broker, 'broker_read_budget_kib_available')) < 7_500)
       for (const socket of sockets) socket.destroy()
       await until(
@@ -243,7 +243,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  test('64 bodies of the largest size at once, flows: stored or refused', async (t) => {
+  test('64 bodies of flows of the largest size at once are stored or refused', async (t) => {
     const bodies = Array.from({ length: CLIENTS }, (_, i) => largestBody(i))
     const answers = await Promise.all(
       bodies.map((body) => request(`${broker.url}/pod/traffic/batch`, { method: 'POST', body })),
@@ -256,7 +256,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  test('64 bodies at once that hold as many small things as they can, packed or not: refused, and ordinary ones pass', async (t) => {
+  test('64 bodies at once with as many small values as fit, compressed or not, are refused, and ordinary posts are stored', async (t) => {
     const filled = (unit: string) => `[${`${unit},`.repeat((BODY_BYTES - unit.length - 2) / (unit.length + 1))}${unit}]`
     // The last two are parsed before they are refused.
     const nested = (unit: (i: number) => string) => `[[${Array.from({ length: 49_000 }, (_, i) => unit(i)).join(',')}]]`
@@ -284,7 +284,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  test('all of it at once', async (t) => {
+  test('long lists, all flows of a pod and the largest bodies at once stay within the memory limit', async (t) => {
     const bodies = Array.from({ length: CLIENTS / 4 }, (_, i) => largestBody(CLIENTS + i))
     const lists = Array.from({ length: CLIENTS / 2 }, () =>
       readList(`${broker.url}/pod/traffic?limit=${MAX_LIST_ROWS}`),
@@ -297,9 +297,9 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  // What is known to break the ceiling, and why.
+  // Bodies that are known to have broken the memory limit.
 
-  /** As an operator of a cluster would post them, with as much in them as a body may hold. */
+  /** Pod manifests that fill a body. */
   const manifests = (count: number, letter: string) => {
     const note = letter.repeat(Math.floor((BODY_BYTES - 1_000) / Buffer.byteLength(letter)))
     return Array.from({ length: count }, (_, i) => ({
@@ -317,7 +317,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     ['Latin letters', 'x'],
     ['letters of two bytes in memory', '\u20ac'],
   ] as const) {
-    test(`64 bodies of the largest size at once, manifests in ${what}: stored or refused`, async (t) => {
+    test(`64 manifests of the largest size at once, in ${what}, are stored or refused`, async (t) => {
       const answers = await Promise.all(manifests(CLIENTS, letter).map((one) => post(`${broker.url}/pod/spec`, one)))
       for (const answer of answers) checkPost(answer)
       assert.ok(answers.some(({ status }) => status === 200))
@@ -325,7 +325,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     })
   }
 
-  test('rows as wide as a client can make them, by the uid of a peer', async (t) => {
+  test('rows that a long peer uid makes as wide as possible stay within the memory limit', async (t) => {
     t.after(() => database.adminSql`delete from traffic where time_stamp > '2035-01-01'`)
     const peer = { ...manifests(1, 'x')[0]!, pod_obj: { metadata: { uid: 'u'.repeat(1_000_000) } } }
     checkPost(await post(`${broker.url}/pod/spec`, peer))
@@ -342,7 +342,8 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
 })
 
 describe('with a heap of 200 MiB and a memory limit of 256 MiB', { timeout: 1_800_000 }, () => {
-  // The limit makes a read budget of 76 MiB: three of the longest lists cannot be made at a time, and some eight stand beside each other.
+  // The limit gives a read budget of 76 MiB. Three of the longest lists cannot be made at the same time, but about
+  // eight finished lists fit beside each other.
   const READERS = 12
 
   before(async () => {
@@ -357,7 +358,7 @@ describe('with a heap of 200 MiB and a memory limit of 256 MiB', { timeout: 1_80
 
   after(() => database.drop())
 
-  test('slow readers of the longest lists are cut and counted, others get theirs meanwhile, and memory holds', async (t) => {
+  test('slow readers of the longest lists are cut and counted, small lists are served meanwhile, and memory stays bounded', async (t) => {
     const budgetKib = await metric(broker, 'broker_read_budget_kib_total')
     const sockets = Array.from({ length: READERS }, () => {
       const socket = net.connect({ host: '127.0.0.1', port: broker.port }).pause()
@@ -368,7 +369,7 @@ describe('with a heap of 200 MiB and a memory limit of 256 MiB', { timeout: 1_80
     t.after(() => {
       for (const socket of sockets) socket.destroy()
     })
-    // As slow as those of the report.
+    // Each reader takes at most 2400 bytes a second.
     const sip = setInterval(() => {
       for (const socket of sockets) socket.read(240)
     }, 100)
@@ -377,7 +378,7 @@ describe('with a heap of 200 MiB and a memory limit of 256 MiB', { timeout: 1_80
       'the slow readers have their lists or were shed',
       () => [...broker.statuses.values()].reduce((a, b) => a + b, 0) >= READERS,
     )
-    // What is small passes.
+    // Small lists are served meanwhile.
     for (let i = 0; i < 50; i++) assert.equal((await get(`${broker.url}/pod/list/node-${i}`)).status, 200)
     await until('they are cut', async () => (await metric(broker, 'broker_slow_readers_cut_total')) > 0, 120_000)
     await until(

@@ -1,6 +1,6 @@
 /**
- * Broker or answers get lost while pods restart under their names and send syscalls: each name is in the set of its workload
- * and credited to the one pod that sent it.
+ * The broker is killed, or answers are lost, while pods restart under the same names and send syscalls: each syscall is
+ * in the set of its workload and attributed to the one pod that sent it.
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'
@@ -13,10 +13,10 @@ import type { Fate } from '../support/proxy.ts'
 import { podPost } from '../support/records.ts'
 import { until } from '../support/until.ts'
 
-/** Two of them, one of each namespace, have pods of the same name. */
+/** Clients of the two namespaces have pods of the same names. */
 const CLIENTS = 4
 const NAMESPACES = ['dev', 'prod'] as const
-/** So many posts, and there is another pod of the name. */
+/** After this many posts another pod takes the name. */
 const POSTS_PER_POD = 12
 const ROUNDS = depth(20, 60)
 const BROKER_KILLS = depth(1, 3)
@@ -40,7 +40,7 @@ const calls = (client: number, n: number) => [
   },
 ]
 
-/** How many rounds of each client were acknowledged. The next one is sent until it is. */
+/** The count of acknowledged rounds of each client. The next round is sent until it is acknowledged. */
 type Ledger = number[]
 
 class Stream {
@@ -82,7 +82,7 @@ class Stream {
   }
 }
 
-/** Each name that was acknowledged is in its set, and was sent by its own pod and no other. */
+/** Each acknowledged syscall is in its set and is attributed to its own pod only. */
 async function assertCredited(sql: postgres.Sql, ledger: Ledger): Promise<void> {
   assert.deepEqual([...(await sql`select pod_name from unattributed_syscalls`)], [])
   for (const [client, count] of ledger.entries()) {
@@ -103,7 +103,7 @@ async function assertCredited(sql: postgres.Sql, ledger: Ledger): Promise<void> 
       assert.ok(names.has(nameOf(client, n)), `${nameOf(client, n)} is lost`)
       assert.deepEqual(senders.get(nameOf(client, n)), [uidOf(client, n)], nameOf(client, n))
     }
-    // The next one may be there: its answer was lost. Nothing else is, and nothing of the other namespace.
+    // The next syscall may be in the set, since its answer was lost. No others are, also none of the other namespace.
     const others = [...names].filter((name) => name !== 'read' && !name.startsWith(`s${client}_`))
     assert.deepEqual(others, [])
     assert.ok(names.size <= count + 2, `${names.size} names after ${count} posts`)
@@ -111,7 +111,7 @@ async function assertCredited(sql: postgres.Sql, ledger: Ledger): Promise<void> 
 }
 
 describe('kill -9 of the broker', { timeout: 900_000 }, () => {
-  test('while pods of two namespaces restart: every acknowledged name is in the set, of the pod that sent it', async (t) => {
+  test('while pods of two namespaces restart: each acknowledged syscall is in the set and attributed to its pod', async (t) => {
     const dataDir = createDataDir()
     const ledger: Ledger = Array(CLIENTS).fill(0)
     let broker = await startBroker({ dataDir })
@@ -143,7 +143,7 @@ describe('kill -9 of the broker', { timeout: 900_000 }, () => {
   })
 })
 
-describe('an answer of the database that is lost', { timeout: 900_000 }, async () => {
+describe('a lost answer of the database', { timeout: 900_000 }, async () => {
   const lossy = await startLossyApp()
   const { sql } = lossy
   let made = 0
@@ -169,7 +169,7 @@ describe('an answer of the database that is lost', { timeout: 900_000 }, async (
       ?.value ?? 0
 
   for (const fate of ['answer lost', 'question lost', 'left'] satisfies Fate[]) {
-    test(`${fate}, of the post of a pod for which syscalls wait: they are given to it once`, async () => {
+    test(`${fate}, for a pod with waiting syscalls: they are attributed to it once`, async () => {
       const name = `waits-${++made}`
       await send('/pod/syscalls', entry(name, '', ['read', 'write'], 1))
       lossy.lose('upsert_pods', fate)
@@ -179,7 +179,7 @@ describe('an answer of the database that is lost', { timeout: 900_000 }, async (
       assert.deepEqual([...(await sql`select from unattributed_syscalls where pod_name = ${name}`)], [])
     })
 
-    test(`${fate}, of syscalls of a pod that took over the name: they are of that pod`, async () => {
+    test(`${fate}, for syscalls of a pod that took over a name: they are attributed to that pod`, async () => {
       const name = `again-${++made}`
       await send('/pod/spec', pod(name, 'shop', 'a', 1))
       await send('/pod/syscalls', entry(name, '', ['read'], 2))
@@ -190,7 +190,7 @@ describe('an answer of the database that is lost', { timeout: 900_000 }, async (
       assert.deepEqual(await contributions(name), ['shop a read false', 'shop b bpf false'])
     })
 
-    test(`${fate}, of syscalls that may be of two pods: counted once, and kept apart`, async () => {
+    test(`${fate}, for syscalls that may be of two pods: counted once, and not attributed`, async () => {
       const name = `two-${++made}`
       for (const namespace of NAMESPACES) {
         await send('/pod/spec', pod(name, namespace, namespace, 1))

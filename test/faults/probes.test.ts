@@ -1,4 +1,4 @@
-/** What probes and metrics say while something else is stuck, full or gone. */
+/** Answers of probes and metrics while connections are stuck, used up or lost. */
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
 import { routes } from '../../handlers/router.ts'
@@ -15,7 +15,7 @@ import { podPost } from '../support/records.ts'
 import { whileLocked } from '../support/routes.ts'
 import { becomes, until } from '../support/until.ts'
 
-/** Without what they test, some would wait for ever. */
+/** Some tests would wait for ever if the tested behaviour were missing. */
 const LIMIT = { timeout: 900_000 }
 const owner = await startApp({ DB_STATEMENT_TIMEOUT_MS: '0' })
 const { config, log } = owner.deps
@@ -31,13 +31,13 @@ const health = async ({ request }: Asked) => {
 const HEALTHY = [200, 'Healthy!'] as const
 const UNAVAILABLE = [503, 'Database unavailable'] as const
 
-/** Whether the database is said to be reachable, and its schema to be ready. */
+/** The gauges of a reachable database and of a ready schema. */
 async function gauges({ request }: Asked): Promise<(string | undefined)[]> {
   const text = await (await request('/metrics')).text()
   return ['reachable', 'schema_ready'].map((name) => new RegExp(`^broker_db_${name} (\\d)$`, 'm').exec(text)?.[1])
 }
 
-/** A broker with connections of its own, which `name` tells apart. */
+/** A broker with connections of its own, whose application name is `name`. */
 function startNamed(name: string, poolMax: number) {
   const db = openDatabase({
     connection: owner.url,
@@ -57,7 +57,7 @@ function startNamed(name: string, poolMax: number) {
 }
 
 for (const poolMax of [6, 8]) {
-  test(`jobs that wait for a lock on the flows hold up no probe, with ${poolMax} connections`, LIMIT, async () => {
+  test(`jobs that wait for a lock on the flows do not delay probes, with ${poolMax} connections`, LIMIT, async () => {
     const name = `probes-jobs-${poolMax}`
     const { app, db, deps, sessions } = startNamed(name, poolMax)
     const signal = new AbortController().signal
@@ -71,7 +71,7 @@ for (const poolMax of [6, 8]) {
           await owner.sql`select from pg_stat_activity where application_name = ${name} and wait_event_type = 'Lock'`
         return waiting.length === jobs
       })
-      // Their waits are a matter of milliseconds, which a busy machine may take for itself now and then; the jobs wait throughout.
+      // Repeated, since a probe waits for milliseconds only and a busy machine may be slower; the jobs wait meanwhile.
       await until('it is healthy', async () => (await health(app))[0] === 200)
       await until('the gauges say so', async () => (await gauges(app)).join() === '1,1')
       await until('it is ready', async () => (await createAdmin(deps).request('/readyz')).status === 200)
@@ -85,13 +85,13 @@ for (const poolMax of [6, 8]) {
   })
 }
 
-test('the metrics name every gate', async () => {
+test('the metrics have a series for every gate', async () => {
   const text = await (await owner.app.request('/metrics')).text()
   for (const gate of ['ingest', 'read', 'probe', 'job'])
     assert.match(text, new RegExp(`^broker_db_gate_waiting{gate="${gate}"} 0$`, 'm'))
 })
 
-test('probes and scrapes at once share one question, and leave nothing behind where it is stuck', LIMIT, async () => {
+test('concurrent probes and scrapes share one statement, which ends in the server if it is stuck', LIMIT, async () => {
   const { app, db, sessions } = startNamed('probes-shared', 6)
   await becomes(() => health(app), HEALTHY)
   await whileLocked(owner.sql, 'schema_migration', async () => {
@@ -103,7 +103,7 @@ test('probes and scrapes at once share one question, and leave nothing behind wh
     assert.equal(db.probe.stats.waiting, 0)
     for (const answer of await answers)
       assert.deepEqual(answer, typeof answer[0] === 'number' ? UNAVAILABLE : ['0', '0'])
-    // Nobody's statement goes on waiting in the server: it would for ever, without a statement timeout.
+    // Without a statement timeout, a statement left in the server would wait for ever.
     await until('the server has given up', async () => {
       const stuck =
         await owner.sql`select from pg_stat_activity where application_name = 'probes-shared' and wait_event_type = 'Lock'`
@@ -114,7 +114,7 @@ test('probes and scrapes at once share one question, and leave nothing behind wh
   await becomes(async () => (await sessions('%')).length, 1)
 })
 
-test('a probe whose connection has fallen silent is not blind for long', LIMIT, async (t) => {
+test('a probe whose connection has fallen silent reports 503, and soon 200 over a new connection', LIMIT, async (t) => {
   const { app, db, sessions } = startNamed('probes-silent', 6)
   await becomes(() => health(app), HEALTHY)
   const [{ pid }] = (await sessions('%schema_migration%')) as unknown as [{ pid: number }]
@@ -125,7 +125,7 @@ test('a probe whose connection has fallen silent is not blind for long', LIMIT, 
   assert.equal(db.probe.stats.open, 1)
 })
 
-test('who comes while a question is stuck has one asked anew, and not only the old answer', LIMIT, async (t) => {
+test('a probe that arrives while a statement is stuck gets a statement of its own', LIMIT, async (t) => {
   const { app, db, sessions } = startNamed('probes-anew', 6)
   await becomes(() => health(app), HEALTHY)
   const [{ pid }] = (await sessions('%schema_migration%')) as unknown as [{ pid: number }]
@@ -138,7 +138,7 @@ test('who comes while a question is stuck has one asked anew, and not only the o
   assert.deepEqual(await Promise.all(late), ['ready', 'ready'])
 })
 
-test('a server that takes no further connection: a probe says what requests meet', LIMIT, async () => {
+test('while the server takes no further connections, probes report what requests get', LIMIT, async () => {
   const broker = await startAsRole(owner)
   const limit = (connections: number) => owner.sql.unsafe(`alter role ${broker.role} connection limit ${connections}`)
   const post = async () => {
@@ -147,16 +147,16 @@ test('a server that takes no further connection: a probe says what requests meet
   }
   await becomes(() => health(broker.app), HEALTHY)
   await limit(1)
-  await becomes(() => health(broker.app), HEALTHY) // nobody has met with it
+  await becomes(() => health(broker.app), HEALTHY) // no request has failed yet
   assert.deepEqual(await post(), [503, '1'])
-  await becomes(() => health(broker.app), UNAVAILABLE) // though its own connection stands
+  await becomes(() => health(broker.app), UNAVAILABLE) // though the probe's own connection works
   await becomes(() => gauges(broker.app), ['0', '0'])
   await limit(-1)
-  await becomes(() => health(broker.app), HEALTHY) // found by itself, with no request in between
+  await becomes(() => health(broker.app), HEALTHY) // noticed without any request in between
   assert.deepEqual(await post(), [200, null])
   assert.equal((await broker.get('/pod/name/full')).status, 200)
 
-  // The other way round: requests have theirs, and the probe has lost its own.
+  // The opposite case: requests have their connections, and the probe has lost its own.
   await limit(2)
   await broker.terminate('%schema_migration%')
   await until('it is lost', () => broker.db.probe.stats.open === 0)
@@ -166,7 +166,7 @@ test('a server that takes no further connection: a probe says what requests meet
   await limit(-1)
 })
 
-test('once requests have lost their connections the probe looks for a new one, too', LIMIT, async () => {
+test('when requests have lost their connections, the probe opens a new one, too', LIMIT, async () => {
   const { app, db, sessions } = startNamed('probes-replaced', 6)
   await becomes(() => health(app), HEALTHY)
   const before = await sessions('%schema_migration%')

@@ -1,4 +1,4 @@
-/** What the database side gets over is answered 503 with `Retry-After`, told of in the log, and over once it is mended. */
+/** Temporary failures of the database are 503 with `Retry-After` and one log line. They end with their cause. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,7 +29,7 @@ beforeEach(() => {
 })
 
 let made = 0
-/** A write, a look-up that is folded, and a list. */
+/** A write, a look-up (folded with others into one statement), and a list. */
 const ask = {
   write: (of: Broker) => of.post('/pod/spec', pod(`pod-${made++}`)),
   lookUp: (of: Broker) => of.get('/pod/name/first'),
@@ -49,7 +49,7 @@ async function assertUnavailable(answer: Response, retryAfter: string): Promise<
 
 const warnings = () => owner.logged.filter(({ level, msg }) => level === 40 && String(msg).startsWith('database '))
 
-/** One line that names the cause and the code, and nothing that a statement held. */
+/** One log line with the cause and the code, and without any text of a statement. */
 function assertToldOnce(code: string, cause: RegExp): void {
   const lines = warnings().filter((line) => line.code === code)
   assert.equal(lines.length, 1, JSON.stringify(warnings()))
@@ -76,7 +76,7 @@ await owner.sql.unsafe(`
   create policy everything on pod using (true) with check (true);
   create policy refusing on pod as restrictive using (refuse()) with check (refuse());`)
 
-/** Has every statement on pods fail by this code while `work` runs. */
+/** Makes every statement on pods fail with this code while `work` runs. */
 async function whileRefused(code: string, work: () => Promise<void>): Promise<void> {
   await owner.sql`insert into refusal values (${code})`
   try {
@@ -111,7 +111,7 @@ for (const [code, cause, retryAfter] of [
   ['53300', /^database unavailable: the server takes no more connections/, '1'],
   ['08006', /^database unavailable: the server cannot be reached/, '1'],
 ] as const) {
-  // What ends a connection may be worth another attempt, and costs the connection; what the server refuses is neither.
+  // A lost connection is replaced and its statement may be repeated; after a refusal neither happens.
   const isRefusal = retryAfter === '5'
   test(`${code}: 503, one line in the log, and served again without a restart`, async () => {
     await assertServed(broker)
@@ -129,13 +129,13 @@ for (const [code, cause, retryAfter] of [
       }
     })
     await assertServed(broker)
-    // A broker tells of a cause once a minute, however often the tests meet with it: here each meets with one of its own.
+    // A broker logs each cause once a minute at most: each test has its own code.
     assertToldOnce(code, cause)
   })
 }
 
 for (const code of ['23505', '22P02', '42P01', '54001', 'XX000', 'P0001']) {
-  test(`${code}: what the statement got wrong stays 500, and is no complaint about the database`, async () => {
+  test(`${code}: an error of the statement is 500, without a warning about the database`, async () => {
     await whileRefused(code, async () => {
       for (const answer of await askAll(broker))
         assert.deepEqual([answer.status, answer.headers.get('retry-after')], [500, null])
@@ -155,7 +155,7 @@ test('a folded statement that is refused is not repeated one by one', async () =
       const before = await statements()
       const answers = await Promise.all(Array.from({ length: 20 }, () => one(broker)))
       for (const answer of answers) await assertUnavailable(answer, '5')
-      // The first goes alone, the others together, as far as they came together; one by one they would be twenty more.
+      // The first request has a statement of its own, the others share a few. One by one they would be twenty more.
       const count = (await statements()) - before
       assert.ok(count < answers.length, `${count} statements`)
     }
@@ -163,7 +163,7 @@ test('a folded statement that is refused is not repeated one by one', async () =
   await assertServed(broker)
 })
 
-test('jobs meet with it too: the pass fails, the next does not', async () => {
+test('a refused statement of a job fails its pass, and the next pass succeeds', async () => {
   const { config, log } = owner.deps
   const pass = () => staleSweep.run({ config, db: broker.db, log, signal: new AbortController().signal })
   await owner.sql`update pod set is_dead = false, time_stamp = time_stamp - interval '1 year'`
@@ -175,7 +175,7 @@ test('jobs meet with it too: the pass fails, the next does not', async () => {
 
 // ---- Refusals caused by an administrator ----------------------------------------------------------------------------
 
-test('a privilege that is missing, and granted again', async () => {
+test('while a privilege is revoked, requests are 503; when it is granted again, they succeed', async () => {
   const other = await startAsRole(owner)
   await assertServed(other)
   await owner.sql.unsafe(`revoke all on pod from ${other.role}`)
@@ -185,7 +185,7 @@ test('a privilege that is missing, and granted again', async () => {
   assertToldOnce('42501', /the role lacks a privilege/)
 })
 
-test('a role that may not log in, and may again', async () => {
+test('while the role may not log in, requests are 503; when it may again, they succeed', async () => {
   const other = await startAsRole(owner)
   await assertServed(other)
   await owner.sql.unsafe(`alter role ${other.role} nologin`)
@@ -200,7 +200,7 @@ test('a role that may not log in, and may again', async () => {
   assertToldOnce('28000', /^database unavailable: the role may not log in/)
 })
 
-test('a server that is read-only: reads are served, writes are not, until it is not', async () => {
+test('while the server is read-only, reads succeed and writes are 503; afterwards both succeed', async () => {
   const other = await startAsRole(owner)
   await owner.sql.unsafe(`alter role ${other.role} set default_transaction_read_only = on`)
   await assertUnavailable(await ask.write(other), '1')
@@ -210,13 +210,13 @@ test('a server that is read-only: reads are served, writes are not, until it is 
   assertToldOnce('25006', /^database unavailable: the server is read-only/)
 })
 
-test('a database that takes no connections, is renamed away, and is back', async () => {
+test('while the database refuses connections or is renamed, requests are 503; when it is back, they succeed', async () => {
   const home = await startApp()
   const other = await startAsRole({ ...home, deps: owner.deps })
   assert.equal((await other.post('/pod/spec', pod('first'))).status, 200)
   await assertServed(other)
   const name = home.url.split('/').at(-1)!
-  // Nobody may be connected to a database that is renamed.
+  // A database can be renamed only without connections to it.
   const server = withDatabase(home.url, 'postgres')
   const evict = () =>
     administer(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
@@ -241,7 +241,7 @@ test('a database that takes no connections, is renamed away, and is back', async
   await becomes(async () => (await other.get('/health')).status, 200)
 })
 
-/** A server of its own, which asks the role for its password. */
+/** Starts another server, which requires a password from the role. */
 async function withPasswords(work: (of: Broker, sql: postgres.Sql) => Promise<void>): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'broker-password-'))
   const server = await startEmbedded({ dataDir, log: noLog })
@@ -260,7 +260,7 @@ async function withPasswords(work: (of: Broker, sql: postgres.Sql) => Promise<vo
   }
 }
 
-test('a password that was changed, while running and at the start', { timeout: 900_000 }, () =>
+test('while the password is wrong, requests are 503 and migrations fail', { timeout: 900_000 }, () =>
   withPasswords(async (other, sql) => {
     assert.equal((await other.post('/pod/spec', pod('first'))).status, 200)
     await assertServed(other)

@@ -14,9 +14,9 @@ const ENTRY_BYTES = 1_000
 const ENTRIES = depth(100, 400)
 const CLIENTS = depth(3, 6)
 const HEAP_MB = 96
-/** A page waits for 9 MiB of it, so that two are read at once. */
+/** A page needs 9 MiB of it, so that two are read at once. */
 const BUDGET_MB = 20
-/** The heap, the program with its libraries and the loader, and for each of two pages its pieces: a page held whole would be above it. */
+/** The heap, the program, its libraries and the loader, and the pieces of two pages. A whole page would exceed it. */
 const CEILING_MB = HEAP_MB + 140 + 2 * 32
 
 let database: TestDatabase
@@ -32,7 +32,7 @@ const start = () =>
 interface Read {
   readonly status: number
   readonly bytes: number
-  /** Names of the containers in it, in order. */
+  /** Names of the containers in the page, in order. */
   readonly names: string[]
   readonly nextAfter: string | null
   readonly isCut: boolean
@@ -41,11 +41,11 @@ interface Read {
 const NAME = /"container":"(c-\d+)"/g
 const TAIL = /\],"nextAfter":(?:null|"([0-9a-f]+)")\}$/
 
-/** Reads a page to its end and keeps little of it; `pause` is waited for after its first bytes. */
+/** Reads a page to its end and keeps only the names; waits for `pause` after the first bytes. */
 async function readPage(of: Broker, query = '', pause?: () => Promise<unknown>): Promise<Read> {
   const outgoing = http.get(`${of.url}/attestations/running?limit=${LIMIT}${query}`, { agent: false })
   const [incoming] = (await once(outgoing, 'response')) as [http.IncomingMessage]
-  // A connection that is cut is told of here, too, when what was sent before is not all read.
+  // A cut connection also emits an error here if not all bytes sent before were read.
   outgoing.on('error', () => {})
   const names: string[] = []
   let bytes = 0
@@ -79,7 +79,7 @@ before(async () => {
     insert into workload_container
     select 'primary', 'shop', 'Deployment', 'web', 'c-' || lpad(n::text, 4, '0'), 'sha256:' || md5(n::text) || md5(n::text), 'regular', 'r', '{}',
            '{}', null, 'running', null, null, now() at time zone 'utc', now() at time zone 'utc' from generate_series(1, ${CONTAINERS}::int) n`
-  // One long text for all: what is read is no shorter for it.
+  // All images share one long text, which makes the insert short and the page long.
   await database.adminSql`
     insert into image_attestation
     select 'sha256:' || md5(n::text) || md5(n::text), 'r', 'verified', null, null, null, null, '[]', '[]', s.list, '[]', '[]', '[]', '', now(), now()
@@ -106,7 +106,7 @@ describe('pages of many megabytes', { timeout: 900_000 }, () => {
     )
   })
 
-  test('a walk over two replicas and a restart has each container once', async () => {
+  test('pages read over two replicas and a restart have each container once', async () => {
     const other = await start()
     const first = await readPage(broker)
     const second = await readPage(other, `&after=${first.nextAfter}`)
@@ -118,7 +118,7 @@ describe('pages of many megabytes', { timeout: 900_000 }, () => {
     await other.stop()
   })
 
-  test('a page whose results can no longer be read is cut, and the budget is free again', async () => {
+  test('a page whose results can no longer be read is cut, and its budget is released', async () => {
     const page = await readPage(broker, '', () => database.adminSql`alter table image_attestation rename to hidden`)
     await database.adminSql`alter table hidden rename to image_attestation`
     assert.deepEqual([page.status, page.isCut], [200, true])
@@ -130,7 +130,7 @@ describe('pages of many megabytes', { timeout: 900_000 }, () => {
     assert.equal((await readPage(broker)).isCut, false)
   })
 
-  test('a reader who leaves within a page gives back what it held', async () => {
+  test('when a reader disconnects within a page, its budget is released', async () => {
     const outgoing = http.get(`${broker.url}/attestations/running?limit=${LIMIT}`, { agent: false })
     const [incoming] = (await once(outgoing, 'response')) as [http.IncomingMessage]
     await once(incoming, 'data')

@@ -15,10 +15,10 @@ import { startReplica } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 const STORE = 'store_heartbeats'
-/** One more than the repetitions of a statement. */
+/** The first attempt of a statement and its two repetitions. */
 const ATTEMPTS = 3
 
-describe('an answer that was lost', { timeout: 120_000 }, async () => {
+describe('a lost answer of the database', { timeout: 120_000 }, async () => {
   const app = await startLossyApp()
   beforeEach(() => app.sql`truncate runtime_coverage`)
   const post = async (entries: Fields[]) => {
@@ -33,7 +33,7 @@ describe('an answer that was lost', { timeout: 120_000 }, async () => {
     [['question lost', 'answer lost'], 0],
     [['question lost'], 2],
   ] as [Fate[], number][])
-    test(`${fates.join(', ')}: what was lost counts once, and so does a gap; ${written} rows are written by the attempt that is answered`, async () => {
+    test(`${fates.join(', ')}: dropped events and gaps count once, and the answer counts ${written} written rows`, async () => {
       const first = [1, 2].map(() => heartbeat({ heartbeat_at: inSecs(-100), events_dropped: 5 }))
       app.lose(STORE, ...fates)
       assert.deepEqual(await post(first), [200, 2, 0, written])
@@ -50,7 +50,7 @@ describe('an answer that was lost', { timeout: 120_000 }, async () => {
       }
     })
 
-  test('while the first attempt is still under way: the second waits for it and finds nothing left to write', async () => {
+  test('while the first attempt is still under way: the second waits for it, and dropped events count once', async () => {
     const [held, fresh] = [heartbeat({ heartbeat_at: inSecs(-100) }), heartbeat({ events_dropped: 1 })]
     await post([held])
     let release = () => {}
@@ -82,7 +82,7 @@ describe('an answer that was lost', { timeout: 120_000 }, async () => {
     assert.deepEqual(sums, { [held.container_id as string]: 3, [fresh.container_id as string]: 1 })
   })
 
-  test('lost for good: 503, what was stored stays, and the agent that comes again with it changes nothing', async () => {
+  test('all attempts lost: 503, the stored row stays, and a repeated post changes nothing', async () => {
     const entries = [heartbeat({ events_dropped: 5 })]
     app.lose(STORE, ...Array<Fate>(ATTEMPTS).fill('answer lost'))
     assert.deepEqual(await post(entries), [503])
@@ -91,7 +91,7 @@ describe('an answer that was lost', { timeout: 120_000 }, async () => {
   })
 })
 
-test('two replicas are posted the same containers at once, in opposite order: no deadlock, the newest counts, and nothing counts twice', {
+test('two replicas store the same containers at once, in opposite order: no deadlock, the newest post counts, and none twice', {
   timeout: 120_000,
 }, async () => {
   const app = await startApp()
@@ -101,7 +101,7 @@ test('two replicas are posted the same containers at once, in opposite order: no
   const old = await deadlocks()
   const [rounds, ids] = [10, Array.from({ length: 150 }, containerId)]
   for (let round = 0; round < rounds; round++) {
-    // Two posts twice each, from either replica and in either order.
+    // Two posts, each sent to both replicas in opposite order.
     const batch = (n: number) =>
       ids.map((container_id) =>
         heartbeat({ container_id, heartbeat_at: inSecs(10 * round + n - 300), events_dropped: 1, unsent: n }),
@@ -118,7 +118,7 @@ test('two replicas are posted the same containers at once, in opposite order: no
     for (const { unsent, gaps } of rows) assert.deepEqual([unsent, gaps], [2, 0])
   }
   await replica.end()
-  // The older of two is ignored where the newer came first.
+  // The older post is ignored if the newer one arrived first.
   for (const { events_dropped } of await stored(app.sql))
     assert.ok(events_dropped >= rounds && events_dropped <= 2 * rounds, String(events_dropped))
   assert.equal(await deadlocks(), old)
@@ -127,7 +127,7 @@ test('two replicas are posted the same containers at once, in opposite order: no
 const AGENTS = 40
 const SHARED = Array.from({ length: 5 }, (_, n) => `shared${n}`)
 
-test(`kill -9 of the broker while ${AGENTS} agents post: what was answered is there, and of no post a part`, {
+test(`kill -9 of the broker while ${AGENTS} agents post: acknowledged posts are stored, and no post in part`, {
   timeout: 120_000,
 }, async () => {
   const dataDir = createDataDir()

@@ -14,16 +14,16 @@ import { startReplica } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
 const STORE = 'store_executables'
-/** One more than the repetitions of a statement. */
+/** The first attempt of a statement and its two repetitions. */
 const ATTEMPTS = 3
 
-describe('an answer that was lost', { timeout: 120_000 }, async () => {
+describe('a lost answer of the database', { timeout: 120_000 }, async () => {
   const app = await startLossyApp()
   const post = async (entries: Fields[]) => {
     const { status, text } = await app.post(PATH, entries)
     return [status, text.startsWith('{') ? Object.values(JSON.parse(text)) : []]
   }
-  /** The rows, with what tells one writing from another. */
+  /** The rows with their row versions. */
   const versions = async () => [
     ...(await app.sql`select path, xmin::text, ctid::text, last_seen from runtime_executable order by path_start`),
   ]
@@ -34,7 +34,7 @@ describe('an answer that was lost', { timeout: 120_000 }, async () => {
     [['question lost', 'answer lost'], 0],
     [['question lost'], 2],
   ] as [Fate[], number][])
-    test(`${fates.join(', ')}: rows are written once, and ${written} by the attempt that is answered`, async () => {
+    test(`${fates.join(', ')}: rows are written once, and the answer counts ${written} of them`, async () => {
       const entries = [executable(), executable()]
       app.lose(STORE, ...fates)
       assert.deepEqual(await post(entries), [200, [2, 0, written]])
@@ -48,7 +48,7 @@ describe('an answer that was lost', { timeout: 120_000 }, async () => {
       assert.equal((await versions()).length, before.length)
     })
 
-  test('while the first attempt is still under way: the second waits for it and finds nothing left to write', async () => {
+  test('while the first attempt is still under way: the second waits for it, and a repeated post writes nothing', async () => {
     const [held, other] = [executable(), executable()]
     await post([held])
     let release = () => {}
@@ -80,7 +80,7 @@ describe('an answer that was lost', { timeout: 120_000 }, async () => {
     assert.deepEqual(await post([other, { ...held, last_seen: at(7_200) }]), [200, [2, 0, 0]])
   })
 
-  test('lost for good: 503, what was stored stays, and the agent that comes again with it changes nothing', async () => {
+  test('all attempts lost: 503, the stored rows stay, and a repeated post changes nothing', async () => {
     const entries = [executable(), executable()]
     app.lose(STORE, ...Array<Fate>(ATTEMPTS).fill('answer lost'))
     assert.deepEqual(await post(entries), [503, []])
@@ -90,7 +90,7 @@ describe('an answer that was lost', { timeout: 120_000 }, async () => {
   })
 })
 
-test('two replicas are posted overlapping batches at once, in opposite order: no deadlock, and all of them are merged', {
+test('two replicas store overlapping batches at once, in opposite order: no deadlock, and all posts are merged', {
   timeout: 120_000,
 }, async () => {
   const app = await startApp()
@@ -100,7 +100,7 @@ test('two replicas are posted overlapping batches at once, in opposite order: no
   const old = await deadlocks()
   const rounds = 10
   const paths = Array.from({ length: 150 }, (_, n) => `/bin/${n}`)
-  /** What is posted adds to what all others know, each time. */
+  /** Each batch adds something to the merged rows. */
   const batch = (n: number) =>
     paths.slice((n % 4) * 10).map((path, i) =>
       executable({
@@ -154,7 +154,7 @@ test('two replicas are posted overlapping batches at once, in opposite order: no
         at(100_000 - first),
         at(100_000 + 300 * last),
         `pod-${last}`,
-        // That of a backfill is not told of but for deleted and memfd.
+        // The origin of a backfill is known only if it is deleted or memfd.
         isOfPost(13) ? 'memfd' : isOfPost(7) ? 'image' : 'unknown',
         isOfPost(7) ? 'ebpf' : 'backfill',
         isOfPost(21),
@@ -167,7 +167,7 @@ test('two replicas are posted overlapping batches at once, in opposite order: no
 const AGENTS = 40
 const SHARED = Array.from({ length: 5 }, (_, n) => `/shared/${n}`)
 
-test(`kill -9 of the broker while ${AGENTS} agents post: what was answered is there, and of no post a part`, {
+test(`kill -9 of the broker while ${AGENTS} agents post: acknowledged posts are stored, and no post in part`, {
   timeout: 120_000,
 }, async () => {
   const dataDir = createDataDir()

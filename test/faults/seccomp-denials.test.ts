@@ -29,7 +29,7 @@ import { until } from '../support/until.ts'
 
 const PATH = '/seccomp/denials'
 const STORE = 'store_denials'
-/** One more than the repetitions of a statement. */
+/** The first attempt of a statement and its two repetitions. */
 const ATTEMPTS = 3
 const NODES = depth(60, 300)
 const ACTIONS = ['SCMP_ACT_ERRNO', 'SCMP_ACT_LOG'] as const
@@ -38,13 +38,13 @@ const SHARED = Array.from({ length: 5 }, (_, n) => `shared-${n}`)
 
 const app = await startLossyApp()
 
-describe('an answer that was lost', { timeout: 900_000 }, () => {
+describe('a lost answer of the database', { timeout: 900_000 }, () => {
   before(async () => {
     const pod = podPost({ pod_name: 'web-0', pod_namespace: 'shop', workload_kind: 'Deployment', workload_name: 'web' })
     assert.equal((await app.post('/pod/spec', pod)).status, 200)
   })
 
-  /** The counts that are stored and those of the counter, by syscall and of the workload. */
+  /** The stored counts by syscall, the counter of the workload, and the counter of rows. */
   async function counts() {
     const rows = await app.sql<{ s: string; n: number }[]>`select syscall as s, count::float8 as n from seccomp_denial`
     return {
@@ -62,7 +62,7 @@ describe('an answer that was lost', { timeout: 900_000 }, () => {
       ),
     )
 
-  test('counts once, in the rows and in the counter, however often it is lost', async () => {
+  test('a drain counts once in the rows and in the counters, if answers or statements are lost once or twice', async () => {
     for (const fates of [
       ['answer lost'],
       ['answer lost', 'answer lost'],
@@ -79,13 +79,13 @@ describe('an answer that was lost', { timeout: 900_000 }, () => {
     }
   })
 
-  test('of an empty drain: the node was heard of once', async () => {
+  test('an empty drain is stored as one report of its node', async () => {
     app.lose(STORE, 'answer lost', 'answer lost')
     assert.equal((await post({}, 'quiet')).text, '{"accepted":0}')
     assert.equal((await heartbeat(app, 'quiet'))!.posts.length, 1)
   })
 
-  test('while the first attempt is still under way: the second waits for it, and nothing counts twice', async () => {
+  test('while the first attempt is still under way, the second waits for it, and no denial counts twice', async () => {
     const old = await counts()
     let release = () => {}
     const isReleased = new Promise<void>((resolve) => {
@@ -95,7 +95,7 @@ describe('an answer that was lost', { timeout: 900_000 }, () => {
     const held = new Promise<void>((resolve) => {
       isHeld = resolve
     })
-    // Somebody holds a row that the first attempt wants.
+    // Another session holds a row that the first attempt needs.
     const holder = app.sql.begin(async (sql) => {
       await sql`select from seccomp_denial where syscall = 'a' for update`
       isHeld()
@@ -116,7 +116,7 @@ describe('an answer that was lost', { timeout: 900_000 }, () => {
     assert.deepEqual([stored.a, stored.new, counted], [old.stored.a! + 1, 2, old.counted + 3])
   })
 
-  test('the answer is lost: 503, and the drain counts once; if the agent sends it again, it counts again', async () => {
+  test('all answers are lost: 503, the rows count the drain once, and again if the agent repeats it', async () => {
     const old = await counts()
     app.lose(STORE, ...Array<Fate>(ATTEMPTS).fill('answer lost'))
     assert.equal((await post({ a: 4 })).status, 503)
@@ -131,7 +131,7 @@ describe('an answer that was lost', { timeout: 900_000 }, () => {
     assert.equal((await counts()).stored.a, old.stored.a! + 8)
   })
 
-  test('whatever is lost, what was answered counts once, and what was not counts once or not at all', async () => {
+  test('with random losses an answered drain counts once, and one with 503 counts once or not at all', async () => {
     const fate = fc.constantFrom<Fate>('answered', 'answer lost', 'question lost', 'left')
     const sent = fc.record({
       node: fc.constantFrom('x', 'y'),
@@ -174,7 +174,7 @@ describe('an answer that was lost', { timeout: 900_000 }, () => {
   })
 })
 
-test('two replicas are sent drains of the same pods at once, in opposite order: no deadlock, and every count is there', {
+test('two replicas store drains of the same pods at once, in opposite order: no deadlock, and every drain counts', {
   timeout: 900_000,
 }, async () => {
   const database = await createTestDatabase()
@@ -207,11 +207,11 @@ test('two replicas are sent drains of the same pods at once, in opposite order: 
   for (const replica of replicas) await replica.stop()
 })
 
-/** A post by its name; of which node it is, and what became of it. */
+/** The node of each post by its name, for posts with and without an answer. */
 class Ledger {
   #posts = 0
   readonly answered = new Map<string, string>()
-  /** Without an answer, or refused. */
+  /** Posts without an answer, or refused. */
   readonly unknown = new Map<string, string>()
 
   next(): string {
@@ -219,7 +219,7 @@ class Ledger {
   }
 }
 
-/** What each post has of its own, and what all have in common: in the order of the keys, or against it. */
+/** A drain with entries of its own and entries shared by all posts, in the order of the keys or reversed. */
 function bodyOf(post: string, node: string, isReversed: boolean): string {
   const own = ACTIONS.map((action) => denial({ podName: post, action, count: 2 }))
   const shared = SHARED.map((podName) => denial({ podName, podUid: podName }))
@@ -227,7 +227,7 @@ function bodyOf(post: string, node: string, isReversed: boolean): string {
   return JSON.stringify(drain(isReversed ? entries.reverse() : entries, { node }))
 }
 
-/** All nodes of a cluster, each with one drain after the other. */
+/** Nodes of a cluster, each of which sends one drain after the other. */
 class Cluster {
   acknowledged = 0
   cut = 0
@@ -267,7 +267,7 @@ class Cluster {
   }
 }
 
-/** Each post whole or not at all, those that were answered for certain; together as often as the shared rows say; and each node was heard of. */
+/** Posts are stored whole or not at all, answered ones always; the shared rows and the reporting nodes match them. */
 async function settle(dataDir: string, ledger: Ledger): Promise<void> {
   const sql = connectTo(dataDir)
   try {
@@ -299,7 +299,9 @@ async function storedPosts(sql: postgres.Sql): Promise<Map<string, number[]>> {
   return new Map(rows.map(({ post, counts }) => [post, JSON.parse(counts)]))
 }
 
-test(`kill -9 of the broker while ${NODES} nodes drain`, { timeout: 900_000 }, async (t) => {
+test(`kill -9 of the broker while ${NODES} nodes drain: acknowledged drains count once, and others once or not at all`, {
+  timeout: 900_000,
+}, async (t) => {
   const dataDir = createDataDir()
   const ledger = new Ledger()
   let broker = await startBroker({ dataDir })
@@ -316,7 +318,9 @@ test(`kill -9 of the broker while ${NODES} nodes drain`, { timeout: 900_000 }, a
   assert.deepEqual(await broker.stop(), { code: 0, signal: null })
 })
 
-test(`the database dies while ${NODES} nodes drain, and the broker stays up`, { timeout: 900_000 }, async (t) => {
+test(`the database dies while ${NODES} nodes drain: only 503, then recovery, and acknowledged drains count once`, {
+  timeout: 900_000,
+}, async (t) => {
   const dataDir = createDataDir()
   const ledger = new Ledger()
   const broker = await startBroker({ dataDir })

@@ -30,7 +30,7 @@ const FILES = 40
 const BEFORE = 60
 const AFTER = 60
 const BROKER_KILLS = depth(1, 3)
-/** A client that was refused comes back a little later. */
+/** Pause of a client after a refusal. */
 const CLIENT_PAUSE_MS = 5
 
 const spec = (pod: string, workload: string) => ({
@@ -53,14 +53,14 @@ const resource = (version: number) => ({
   hash: `h${version}`,
   distribution: { ready: version, total: version },
 })
-/** Every third version is one that all nodes have. */
+/** Every third version is the same on all nodes. */
 const filesOf = (node: string, version: number) =>
   Array.from({ length: FILES }, (_, i) => ({
     path: `${version % 3 ? node : 'all'}-${i}`,
     hash: version % 3 ? `h${version}` : 'h',
   }))
 
-describe('an answer of the database that is lost', { timeout: 900_000 }, async () => {
+describe('a lost answer of the database', { timeout: 900_000 }, async () => {
   const lossy = await startLossyApp()
   const { sql } = lossy
   const send = (method: string, path: string, body: unknown) =>
@@ -74,20 +74,20 @@ describe('an answer of the database that is lost', { timeout: 900_000 }, async (
     read: (n: number) => Promise<unknown>
   }[] = [
     {
-      what: 'of a union that grows',
+      what: 'for a growing union',
       words: 'add_syscalls',
       write: async (n) => send('POST', '/pod/syscalls', calls('lossy', [`s${n}`])),
       read: async (n) => sql`select syscalls like ${`%s${n}%`} as is_there, updated_at::text from workload_syscalls`,
     },
     {
-      what: 'of a resource',
+      what: 'for a resource',
       words: 'insert into seccomp_cr',
       write: async (n) => send('PUT', '/seccomp/crs/shop/lossy', resource(n)),
       read: async (n) =>
         sql`select syscalls = ${`read,s${n}`} and hash = ${`h${n}`} and ready = ${n} as is_there, updated_at::text from seccomp_cr`,
     },
     {
-      what: 'of the files of a node',
+      what: 'for the files of a node',
       words: 'post_node_files',
       write: async (n) => send('POST', '/seccomp/node-status', { node_name: 'lossy', files: filesOf('lossy', n) }),
       read: async () => sql`
@@ -98,19 +98,19 @@ describe('an answer of the database that is lost', { timeout: 900_000 }, async (
   let n = 0
   for (const { what, words, write, read } of writes)
     for (const fate of ['answer lost', 'question lost', 'left'] satisfies Fate[])
-      test(`${what}: ${fate}, and it is as if it had not been`, async () => {
+      test(`${what}: ${fate}, the write is stored, and a repeat changes nothing`, async () => {
         n++
         lossy.lose(words, fate)
         assert.equal((await write(n)).status, 200)
         assert.equal(lossy.toCome, 0, 'the fault has struck')
         const [found, ...others] = [...((await read(n)) as { is_there: boolean }[])]
         assert.deepEqual([found?.is_there, others], [true, []])
-        // Asked for again by a client that was told nothing it changes nothing.
+        // A repeat by a client without an answer changes nothing.
         assert.equal((await write(n)).status, 200)
         assert.deepEqual([...((await read(n)) as unknown[])], [found])
       })
 
-  test('of the time of a node whose files are the same', async () => {
+  test('for a node with unchanged files: its time is stored', async () => {
     const write = () => send('POST', '/seccomp/node-status', { node_name: 'same', paths: ['a'] })
     assert.equal((await write()).status, 200)
     const read = async () =>
@@ -127,7 +127,7 @@ describe('an answer of the database that is lost', { timeout: 900_000 }, async (
   })
 })
 
-/** What clients sent and were told, over all brokers and databases. Each client has a pod, a resource and a node of its own. */
+/** Sent and acknowledged versions by client. Each client has a pod, a resource and a node of its own. */
 class Ledger {
   readonly sent = Array<number>(CLIENTS).fill(0)
   readonly acknowledged = Array<number>(CLIENTS).fill(0)
@@ -136,7 +136,7 @@ class Ledger {
 const nameOf = (client: number) => `client-${client}`
 const workloadOf = (client: number) => `web-${client % WORKLOADS}`
 
-/** Clients that send one version after the other of all three. */
+/** Clients that send one version after the other of their pod, resource and node. */
 class Stream {
   rounds = 0
   cut = 0
@@ -200,7 +200,7 @@ async function introduce({ url }: Broker): Promise<void> {
     assert.equal((await send(url, 'POST', '/pod/spec', spec(nameOf(client), workloadOf(client)))).status, 200)
 }
 
-/** Everything is whole, and no older than what was acknowledged. Then what got no answer is sent again. */
+/** Everything is whole and not older than acknowledged, also after the versions without an answer are sent again. */
 async function settle(broker: Broker, dataDir: string, ledger: Ledger): Promise<void> {
   const sql = connectTo(dataDir)
   try {
@@ -209,7 +209,7 @@ async function settle(broker: Broker, dataDir: string, ledger: Ledger): Promise<
       for (const [method, path, body] of writesOf(client, ledger.sent[client]!))
         assert.equal((await send(broker.url, method, path, body)).status, 200)
     ledger.acknowledged.splice(0, CLIENTS, ...ledger.sent)
-    // A set that somebody left while another one failed to take it is found with the next new one.
+    // The next new set of files deletes the unused sets.
     await send(broker.url, 'POST', '/seccomp/node-status', { node_name: 'last', paths: [`${ledger.sent}`] })
     await assertWhole(sql, ledger)
     const orphans =
@@ -258,7 +258,7 @@ async function assertWhole(sql: postgres.Sql, { sent, acknowledged }: Ledger): P
 const failures = (broker: Broker) => broker.log.filter(({ level }) => level === 'error' || level === 'fatal')
 
 describe('kill -9 of the broker', { timeout: 900_000 }, () => {
-  test('leaves unions, resources and files whole and loses nothing that was acknowledged', async (t) => {
+  test('leaves unions, resources and files whole, and loses no acknowledged write', async (t) => {
     const dataDir = createDataDir()
     const ledger = new Ledger()
     let broker = await startBroker({ dataDir })
@@ -299,7 +299,7 @@ describe('the database dies, and the broker stays up', { timeout: 900_000 }, () 
     { name: 'a fast stop', strike: (pid) => process.kill(pid, 'SIGINT') },
   ]
   for (const { name, strike, survives = false } of deaths) {
-    test(`${name}: 503 at worst, recovery without help, everything whole and nothing lost`, async (t) => {
+    test(`${name}: only 503, then recovery by itself; everything is whole and no acknowledged write is lost`, async (t) => {
       const postmaster = postmasterPid(dataDir)!
       const stream = new Stream(t, broker, ledger)
       await until('writes are acknowledged', () => stream.rounds >= BEFORE)
@@ -324,13 +324,13 @@ describe('the database dies, and the broker stays up', { timeout: 900_000 }, () 
     })
   }
 
-  test('after all that it stops in an orderly way', async () => {
+  test('after these faults the broker stops with 0', async () => {
     assert.deepEqual(await broker.stop(), { code: 0, signal: null })
     assert.equal(postmasterPid(dataDir), undefined)
   })
 })
 
-/** One that writes, as soon as there is one. */
+/** The process id of a backend that writes. */
 async function aBackend(dataDir: string): Promise<number> {
   const sql = connectTo(dataDir, 1)
   try {

@@ -16,7 +16,7 @@ const POSTS_AFTER = 100
 /** Between the posts of a client. */
 const PAUSE_MS = depth(10, 0)
 const STREAMED_ROWS = 60_000
-/** What a stopped broker gives requests in flight before it cuts them, and its own limit, above which it exits with 1. */
+/** Time that a stopping broker gives the requests in flight before it cuts them. */
 const FINISH_REQUESTS_MS = 12_000
 
 let database: TestDatabase
@@ -32,7 +32,7 @@ before(async () => {
 
 const start = (env: NodeJS.ProcessEnv = {}) => startBroker({ databaseUrl: database.url, env })
 
-/** A connection whose every byte the test decides on. */
+/** A raw connection: the test writes every byte. */
 class Wire {
   readonly socket: net.Socket
   received = ''
@@ -62,7 +62,7 @@ function wire(t: TestContext, { port }: Broker): Wire {
   return opened
 }
 
-/** Holds the table of flows against everyone until the returned function is called. */
+/** Locks the table of flows until the returned function is called. */
 async function lockTraffic(t: TestContext): Promise<() => Promise<void>> {
   let release = () => {}
   const released = new Promise<void>((resolve) => {
@@ -103,14 +103,14 @@ const isRefused = (port: number) =>
     socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'))
   })
 
-/** From the first signal to the last line, by the broker's own clock. */
+/** Time from `stopping` to `stopped` in the log. */
 function stoppingMs({ log }: Broker): number {
   const at = (message: string) => Date.parse(String(log.find(({ msg }) => msg === message)?.time))
   return at('stopped') - at('stopping')
 }
 
 describe('SIGTERM', { timeout: 900_000 }, () => {
-  test('lets a slow upload and a slow statement finish, takes no new connection, and ends with 0', async (t) => {
+  test('lets a slow upload and a slow statement finish, refuses new connections, and ends with 0', async (t) => {
     const broker = await start()
     const unlock = await lockTraffic(t)
 
@@ -165,18 +165,18 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     await until('the broker is not ready', async () => (await get(`${broker.admin}/readyz`)).status === 503)
     assert.equal(broker.hasExited, false)
     broker.kill('SIGTERM')
-    // Left alone it would cut the request itself in the end, and leave with 0.
+    // Without the second signal it would cut the request later and exit with 0.
     assert.deepEqual(await broker.exited, { code: 1, signal: null })
     assert.equal(await cut, 'cut')
   })
 
-  test('SIGINT does the same', async () => {
+  test('SIGINT ends an idle broker with 0', async () => {
     const broker = await start()
     broker.kill('SIGINT')
     assert.deepEqual(await broker.exited, { code: 0, signal: null })
   })
 
-  test('clients that keep their connections open do not hold the process: idle, busy, or silent from the start', async (t) => {
+  test('idle, busy and silent clients that keep their connections open do not keep the process alive', async (t) => {
     const broker = await start()
     const question = 'GET /pod/traffic?limit=1 HTTP/1.1\r\nHost: x\r\n\r\n'
     const idle = wire(t, broker)
@@ -194,7 +194,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     assert.equal(busy.ended, false)
     await unlock()
     await busy.sees(/^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n.*\r\n\r\n\[/is)
-    // None of these clients closes its side.
+    // No client closes its side of the connection.
     assert.deepEqual(await broker.exited, { code: 0, signal: null })
     assert.ok(
       stoppingMs(broker) < FINISH_REQUESTS_MS,
@@ -203,7 +203,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
   })
 
   async function answersWhileDraining(): Promise<void> {
-    // In production the server goes on answering for a moment, until it has left every list of endpoints.
+    // In production the broker accepts requests for a moment, until it is removed from all lists of endpoints.
     const broker = await start({ NODE_ENV: 'production' })
     broker.kill('SIGTERM')
     await until('the broker is not ready', async () => (await get(`${broker.admin}/readyz`)).status === 503)
@@ -223,13 +223,14 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     for (const { status, headers } of answers) assert.equal(headers.connection, 'close', `of the ${status}`)
     assert.deepEqual(await broker.exited, { code: 0, signal: null })
   }
-  test('while it drains, every answer says that the connection ends', () => undisturbed(answersWhileDraining))
+  test('while the broker drains, every answer has the header `Connection: close`', () =>
+    undisturbed(answersWhileDraining))
 })
 
-/** Posts one flow after the other, to the first server until that ends the connection or is gone, then to the second. */
+/** Posts one flow after the other: to the first server until it ends the connection or is gone, then to the second. */
 class Client {
   readonly answered: { uuid: string; reply: Reply; resent: boolean }[] = []
-  /** Requests that had no answer at all, and were sent again. */
+  /** Count of requests without an answer, which were sent again. */
   cut = 0
   #agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   #stopped = false
@@ -293,16 +294,16 @@ describe('a rolling restart under load', { timeout: 900_000 }, () => {
     await roll(t, {})
   })
 
-  test('with time to leave, no client even sees a connection end under a request', async (t) => {
+  test('with the delay of production, no connection ends during a request', async (t) => {
     await undisturbed(async () => assert.equal(await roll(t, { NODE_ENV: 'production' }), 0))
   })
 })
 
 describe('a slow reader of an unlimited list', { timeout: 900_000 }, () => {
-  /** Asks for the list and reads no more than its beginning. */
+  /** Requests the list and reads only its beginning. */
   async function startReading(broker: Broker): Promise<http.IncomingMessage> {
     const outgoing = http.get(`${broker.url}/pod/traffic/streamed`, { agent: false })
-    // Where a connection is reset, the request hears of it, too.
+    // A reset connection also emits an error on the request.
     outgoing.on('error', () => {})
     const [incoming] = (await once(outgoing, 'response')) as [http.IncomingMessage]
     incoming.pause()
@@ -317,7 +318,7 @@ describe('a slow reader of an unlimited list', { timeout: 900_000 }, () => {
     return Buffer.concat(chunks).toString()
   }
 
-  test('that goes on reading gets all of it after SIGTERM', async () => {
+  test('that goes on reading gets the whole list after SIGTERM', async () => {
     const broker = await start()
     const incoming = await startReading(broker)
     broker.kill('SIGTERM')
@@ -328,10 +329,10 @@ describe('a slow reader of an unlimited list', { timeout: 900_000 }, () => {
     assert.deepEqual(await broker.exited, { code: 0, signal: null })
   })
 
-  test('that does not is cut in time, and can tell that its list is not whole', async () => {
+  test('that stops reading is cut after SIGTERM, and its read fails with ECONNRESET', async () => {
     const broker = await start()
     const incoming = await startReading(broker)
-    // The system may tell of it before anybody reads.
+    // The error may be emitted before the list is read.
     incoming.on('error', () => {})
     broker.kill('SIGTERM')
     assert.deepEqual(await broker.exited, { code: 0, signal: null })
@@ -340,7 +341,7 @@ describe('a slow reader of an unlimited list', { timeout: 900_000 }, () => {
 })
 
 describe('a reader that begins to read after SIGTERM', { timeout: 900_000 }, () => {
-  /** Asks in one breath, reads nothing until the broker stops, then everything to the end of the connection. */
+  /** Sends all requests at once, reads nothing until the broker stops, then reads to the end of the connection. */
   async function readAfterSigterm(t: TestContext, limits: number[]): Promise<string> {
     const broker = await start()
     const socket = net.connect({ host: '127.0.0.1', port: broker.port }).setEncoding('latin1')
@@ -362,11 +363,11 @@ describe('a reader that begins to read after SIGTERM', { timeout: 900_000 }, () 
       .slice(1)
       .map((answer) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)).length)
 
-  test('gets a list that is more than the system takes at once', async (t) => {
+  test('gets a whole list that is larger than the buffers of the socket', async (t) => {
     assert.deepEqual(lists(await readAfterSigterm(t, [20_000])), [20_000])
   })
 
-  test('gets all answers that it asked for in one breath', async (t) => {
+  test('gets the answers to all requests that it sent at once', async (t) => {
     const limits = Array.from({ length: 24 }, () => 1_000)
     assert.deepEqual(lists(await readAfterSigterm(t, limits)), limits)
   })

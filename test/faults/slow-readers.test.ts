@@ -1,4 +1,4 @@
-/** Readers that take what they asked for slowly, or not at all, on a live server: each costs only itself. */
+/** Readers on a real socket that read slowly or not at all: other readers are not affected. */
 import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import net, { type AddressInfo } from 'node:net'
@@ -20,9 +20,9 @@ const ROWS = 20_000
 const SLOW = 6
 const MB = 1024 * 1024
 const IMAGE = `sha256:${'a'.repeat(64)}`
-/** More than the longest list takes, and much less than is charged for making it. */
+/** More than the size of the longest list, and much less than the charge for making it. */
 const LIST_KIB = 16_000
-/** The readers of most tests never reach these. */
+/** Limits that no reader reaches. */
 const PATIENT: Partial<ReaderLimits> = { graceMs: 600_000, sweepMs: 20 }
 const HASTY: Partial<ReaderLimits> = { leastBytesPerSecond: 32 * 1024, graceMs: 400, sweepMs: 20 }
 
@@ -69,7 +69,7 @@ after(() => {
   }
 })
 
-/** The app behind a socket, under such limits. */
+/** The app behind a socket, with these limits of readers. */
 async function serve(limits: Partial<ReaderLimits>) {
   const cuts: Cut[] = []
   const fetch = createApp(app.deps, [stalling]).fetch
@@ -81,7 +81,7 @@ async function serve(limits: Partial<ReaderLimits>) {
   })
   servers.push(server)
   const { port } = server.address() as AddressInfo
-  /** Sends the requests in one breath and reads nothing. */
+  /** Sends all requests at once and reads nothing. */
   const ask = (...paths: string[]) => {
     const socket = net.connect({ host: '127.0.0.1', port }).pause()
     const state = { socket, isClosed: false, received: 0 }
@@ -102,12 +102,12 @@ async function serve(limits: Partial<ReaderLimits>) {
 const LIST = `/pod/traffic?limit=${ROWS}`
 const allIsFree = () => until('the whole budget is free', () => heldKib() === 0)
 
-test('six readers of the longest list that take nothing keep nobody else from it', async () => {
+test('while six readers of the longest list read nothing, other readers still get the list', async () => {
   const { url, ask, cuts } = await serve(PATIENT)
   const slow: ReturnType<typeof ask>[] = []
   for (let i = 1; i <= SLOW; i++) {
     slow.push(ask(LIST))
-    // What is left of the charge for making it is less than a third of that.
+    // The charge for making the list has shrunk to the size of the list.
     await until('the list is there', () => heldKib() > i * 1_000 && heldKib() < i * LIST_KIB)
   }
   for (let i = 0; i < 3; i++) {
@@ -119,14 +119,14 @@ test('six readers of the longest list that take nothing keep nobody else from it
   await allIsFree()
 })
 
-test('what has left is given back, in the budget and in memory', async () => {
+test('the sent part of a list is freed in the budget and in memory', async () => {
   const { url, ask } = await serve(PATIENT)
   collect('major')
   const before = process.memoryUsage().arrayBuffers
   const reader = ask(LIST)
   await until('the list is there', () => heldKib() > 1_000 && heldKib() < LIST_KIB)
   const first = heldKib()
-  // By now it no longer counts as a quick reader.
+  // The reader pauses until half of the charge is free.
   await until('half of it has been freed', () => {
     if (reader.received < first * 512) reader.socket.once('data', () => reader.socket.pause())
     reader.socket.resume()
@@ -136,7 +136,7 @@ test('what has left is given back, in the budget and in memory', async () => {
   const held = heldKib()
   assert.ok(held > 0, 'some of it has not left')
   await until('memory is given back as well', async () => {
-    // What the last call left behind in frames and handles goes with the next.
+    // Another request frees the references that the previous one left.
     await get(`${url}/pod/traffic?limit=1`)
     collect('major')
     return process.memoryUsage().arrayBuffers - before < held * 1024 + 2 * MB
@@ -148,10 +148,10 @@ test('what has left is given back, in the budget and in memory', async () => {
 for (const [what, paths] of [
   ['a list', [LIST]],
   ['all flows of a pod', ['/pod/traffic/busy']],
-  ['what ran in a workload', ['/workloads/shop/Deployment/busy/runtime?limit=5000']],
-  ['many short lists in one breath', Array.from({ length: 40 }, () => '/pod/traffic?limit=500')],
+  ['the executables of a workload', ['/workloads/shop/Deployment/busy/runtime?limit=5000']],
+  ['many short lists at once', Array.from({ length: 40 }, () => '/pod/traffic?limit=500')],
 ] as const) {
-  test(`who takes ${what} too slowly is cut, and one that is quick enough is not`, async () => {
+  test(`a slow reader of ${what} is cut, and a fast reader is not`, async () => {
     const { url, ask, cuts } = await serve(HASTY)
     const slow = Array.from({ length: SLOW }, () => ask(...paths))
     const quick = async () => {
@@ -183,14 +183,14 @@ test('an answer that has not left by its deadline is cut, whatever its rate', as
   await allIsFree()
 })
 
-test('a reader is not blamed for what is not there yet, nor for being idle', async () => {
+test('a reader that waits for the rest of its answer, or is idle, is not cut', async () => {
   const { ask, cuts } = await serve(HASTY)
   const waiting = ask('/stalling')
   waiting.socket.resume()
   const idle = ask('/pod/traffic?limit=1')
   idle.socket.resume()
   await until('both have been answered', () => waiting.received > 0 && idle.received > 0)
-  // Two that take nothing, one after the other, show that the time is over.
+  // Two readers that read nothing are cut one after the other: by then the time limit has passed.
   for (let i = 1; i <= 2; i++) {
     ask(LIST)
     await until('that reader is cut', () => cuts.length === i)
@@ -205,7 +205,7 @@ test('a reader is not blamed for what is not there yet, nor for being idle', asy
   await allIsFree()
 })
 
-test('a slow reader loses its connection, and nobody else: not six lists, while two clients ask for policies again and again', async () => {
+test('only the slow reader is cut: six lists are served while two clients request policies again and again', async () => {
   await app.sql`
     insert into workload_container
     select 'primary', 'shop', 'Deployment', 'web-' || n, 'app', 'sha256:' || md5(n::text) || md5(n::text), 'regular', 'registry.test/app-' || n || ':1',
@@ -216,7 +216,7 @@ test('a slow reader loses its connection, and nobody else: not six lists, while 
     select 'sha256:' || md5(n::text) || md5(n::text), 'r', 'verified', null, null, null, null, s.list, '[]', s.list, '[]', '[]', '[]', '', now(), now()
     from generate_series(1, 300) n,
          lateral (select json_build_array(json_build_object('format', 'f', 'verified', true, 'issuer', 'https://issuer.test', 'san', n::text))::text as list) s`
-  // Long enough for whoever reads at all, however busy the machine is.
+  // Long enough for any reader that reads, even on a busy machine.
   const { url, ask, cuts } = await serve({ ...HASTY, graceMs: 6_000 })
   const slow = ask(LIST)
   await until('its list is there', () => heldKib() > 1_000 && heldKib() < LIST_KIB)

@@ -20,7 +20,7 @@ async function takePort(t: TestContext): Promise<string> {
 
 const NOBODY = { uid: 65_534, gid: 65_534 }
 
-/** One of our programs on an embedded server. */
+/** Starts a program of the project on an embedded server. */
 function launch(
   t: TestContext,
   dataDir: string,
@@ -52,7 +52,7 @@ function launch(
 
 const SERVER = ['lib/server.ts'] as const
 
-/** What a program ended with: one sentence, without the stack of an error. */
+/** The last log line of a failed program: one sentence, without the stack of an error. */
 function lastWords(output: string): string {
   const line = JSON.parse(output.trimEnd().split('\n').at(-1)!)
   assert.equal(line.level, 'fatal', output)
@@ -61,7 +61,7 @@ function lastWords(output: string): string {
   return line.msg
 }
 
-describe('a start that fails takes its database server along', { timeout: 900_000 }, () => {
+describe('a failed start stops its database server', { timeout: 900_000 }, () => {
   for (const variable of ['LISTEN_ADDR', 'ADMIN_ADDR']) {
     test(`the port of ${variable} is taken: exit code 1, and no server is left`, async (t) => {
       const dataDir = createDataDir()
@@ -76,7 +76,7 @@ describe('a start that fails takes its database server along', { timeout: 900_00
     })
   }
 
-  test('it tells before that of a Node that misreads keys, and of no other', async (t) => {
+  test('the log warns about a Node that misreads escaped keys, and about no other Node', async (t) => {
     const { output } = await launch(t, createDataDir(), SERVER, { LISTEN_ADDR: await takePort(t) }).ended
     assert.equal(output.includes(MISREADS), misreadsEscapedKeys())
   })
@@ -94,7 +94,7 @@ describe('a start that fails takes its database server along', { timeout: 900_00
     assert.equal(postmasterPid(dataDir), undefined)
   })
 
-  test('another broker uses the server: it stays for that one', async (t) => {
+  test('another broker uses the server: the server keeps running for that broker', async (t) => {
     const dataDir = createDataDir()
     const other = await startBroker({ dataDir })
     const server = postmasterPid(dataDir)
@@ -110,7 +110,7 @@ describe('a start that fails takes its database server along', { timeout: 900_00
 describe('a data folder that cannot be used ends the start with a sentence that names DATA_DIR', {
   timeout: 900_000,
 }, () => {
-  test('a folder that nobody can make', { skip: !existsSync('/proc/self') && 'needs /proc' }, async (t) => {
+  test('a folder that cannot be made', { skip: !existsSync('/proc/self') && 'needs /proc' }, async (t) => {
     const { code, output } = await launch(t, '/proc/x/y', SERVER).ended
     assert.equal(code, 1)
     assert.match(lastWords(output), /^DATA_DIR: \/proc\/x cannot be made \(ENOENT\)/)
@@ -126,7 +126,7 @@ describe('a data folder that cannot be used ends the start with a sentence that 
     }
   })
 
-  test('a folder that may not be written to', {
+  test('a folder without permission to write', {
     skip: process.getuid?.() !== 0 && 'takes root to become somebody else',
   }, async (t) => {
     const dataDir = createDataDir()
@@ -140,15 +140,15 @@ describe('a data folder that cannot be used ends the start with a sentence that 
     ['a job', ['jobs/run.ts', 'late-resolve']],
     ['migrate', ['sql/migrate.ts']],
   ] as const)
-    test(`${what} says the same`, { skip: !existsSync('/proc/self') && 'needs /proc' }, async (t) => {
+    test(`${what} ends with the same sentence`, { skip: !existsSync('/proc/self') && 'needs /proc' }, async (t) => {
       const { code, output } = await launch(t, '/proc/x', command).ended
       assert.equal(code, 1)
       assert.match(lastWords(output), /^DATA_DIR: \/proc\/x cannot be made/)
     })
 })
 
-describe('a data folder that is taken away under a running broker', { timeout: 900_000 }, () => {
-  test('ends it with a sentence that names DATA_DIR, and its server too', async () => {
+describe('a data folder that is removed under a running broker', { timeout: 900_000 }, () => {
+  test('ends the broker with a sentence that names DATA_DIR, and ends its server', async () => {
     const dataDir = createDataDir()
     const broker = await startBroker({ dataDir })
     const server = postmasterPid(dataDir)!
@@ -161,7 +161,7 @@ describe('a data folder that is taken away under a running broker', { timeout: 9
 })
 
 describe('SIGTERM during the start', { timeout: 900_000 }, () => {
-  // As asked, so 0, but for programs whose work is then not done.
+  // 0 for the server, and 1 for programs whose work is not done.
   const programs = [
     { name: 'the server', command: SERVER, exitCode: 0 },
     { name: 'a job', command: ['jobs/run.ts', 'late-resolve'] as const, exitCode: 1 },
@@ -171,7 +171,7 @@ describe('SIGTERM during the start', { timeout: 900_000 }, () => {
     test(`ends ${name} in an orderly way, and no server is left`, async (t) => {
       const dataDir = createDataDir()
       const { child, ended } = launch(t, dataDir, command)
-      // While the cluster is made, or the server starts: far before there is a schema.
+      // The cluster is being made or the server starts: there is no schema yet.
       await until('it has begun', () => readPidFile(join(dataDir, 'postgres')))
       child.kill('SIGTERM')
       const { code, signal, output } = await ended
@@ -181,7 +181,7 @@ describe('SIGTERM during the start', { timeout: 900_000 }, () => {
     })
   }
 
-  test('waits for no migration that is held up', async (t) => {
+  test('does not wait for a migration that waits for a lock', async (t) => {
     const dataDir = createDataDir()
     const other = await startBroker({ dataDir })
     const sql = connectTo(dataDir, 1)

@@ -11,9 +11,9 @@ const KILL_EVERY_MS = 40
 const STORM_MS = 5_000
 const READERS = 32
 const WRITERS = 8
-/** A statement that is never answered would end at the deadline of the pool: far above what any answer takes, and told apart by its code. */
+/** A statement without an answer ends at the deadline of the pool, which is far above the time of any answer. */
 const DEADLINE_MS = 60_000
-/** The pool after the storm beside one that has seen none, in the same moments: it has as many connections, and does as much. */
+/** Least throughput of the pool after the storm, as a share of that of a fresh pool measured at the same time. */
 const RECOVERED = 0.5
 const COMPARISONS = 10
 
@@ -31,7 +31,7 @@ interface Tally {
 
 let nextId = 0
 
-/** Reads and writes from all workers for `ms`. A write that was answered is in `confirmed`. */
+/** Reads and writes from all workers for `ms`; adds each answered write to `confirmed`. */
 async function load(ms: number, confirmed: number[], on = database): Promise<Tally> {
   const end = performance.now() + ms
   const tally: Tally = { answered: 0, errors: [] }
@@ -89,7 +89,7 @@ describe('storm', () => {
   before(async () => {
     home = await createTestDatabase()
     await home.adminSql`create table storm (id bigint primary key, at timestamptz not null default now())`
-    // Over TCP, so that connections can also be reset: that, not an orderly close, is what upsets the driver.
+    // TCP, so that connections can be reset: an orderly close does not disturb the driver.
     proxy = await startProxy(home.connection)
     const open = (applicationName: string) =>
       openDatabase({
@@ -115,7 +115,7 @@ describe('storm', () => {
     await home.drop()
   })
 
-  test('backends killed and connections reset every 40 ms: clients see 503s at most, and the rate comes back', {
+  test('while backends are killed or connections reset every 40 ms, calls fail only as busy or unavailable; then the rate recovers', {
     timeout: 900_000,
   }, async () => {
     const confirmed: number[] = []
@@ -132,13 +132,13 @@ describe('storm', () => {
     for (const error of rough.errors) {
       assert.ok(error instanceof DatabaseUnavailable || error instanceof DatabaseBusy, String(error))
     }
-    // Whatever had no answer was told of a loss, and none waited until the pool was given up.
+    // Statements without an answer failed by a lost connection; none reached the deadline at which a pool is replaced.
     assert.deepEqual([database.read.stats.replaced, database.ingest.stats.replaced], [0, 0])
     const { inFlight, waiting } = database.read.stats
     assert.deepEqual({ inFlight, waiting }, { inFlight: 0, waiting: 0 })
     assert.equal(database.ingest.stats.inFlight, 0)
 
-    // Connections that went anew by way of the storm and those of a pool that has had none, at once: a damaged pool stays behind always.
+    // Both pools are measured at the same time; several rounds, since a damaged pool is slower in every one of them.
     let best = 0
     for (let round = 0; round < COMPARISONS && best < RECOVERED; round++) {
       const [recovered, beside] = await Promise.all([load(500, confirmed), load(500, confirmed, unhurt)])

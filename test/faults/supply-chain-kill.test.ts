@@ -1,6 +1,6 @@
 /**
- * Broker or database dies while many payloads are on their way and are replaced by newer ones: each is the old one or the new one, whole,
- * and what was acknowledged is there.
+ * Broker or database dies while payloads are stored and replaced by newer ones: each stored payload is whole, old or
+ * new, and acknowledged payloads are stored.
  */
 import assert from 'node:assert/strict'
 import http from 'node:http'
@@ -24,23 +24,23 @@ const SENDERS = 6
 const IMAGES = 5
 const PAGES = 3
 const PER_PAGE = 60
-/** Payloads that are acknowledged before something dies, and after it came back. */
+/** Acknowledged payloads before the fault and after the recovery. */
 const BEFORE = 25
 const AFTER = 25
 const BROKER_KILLS = depth(1, 3)
-/** A client that was refused comes back a little later. */
+/** Pause of a client after a refusal. */
 const CLIENT_PAUSE_MS = 5
 
-/** What clients have been told so far, over all brokers and databases. */
+/** The answers to all clients. */
 class Ledger {
   #next = new Map<string, number>()
   #images = IMAGES
   /** The newest version of each payload that a broker said it stored. */
   readonly stored = new Map<string, number>()
-  /** Those without an answer, or refused: each may have been stored or not. */
+  /** Versions without an answer, or refused: each may be stored or not. */
   readonly unknown = new Map<string, Set<number>>()
 
-  /** One that gets no second version, which would hide that the first was lost. */
+  /** An image that gets only one version, since a second one would hide that the first was lost. */
   newImage(): number {
     return this.#images++
   }
@@ -63,7 +63,7 @@ class Ledger {
   }
 }
 
-/** Clients that post one newer version after another, of payloads that they share. */
+/** Clients that post newer versions of shared payloads. */
 class Stream {
   acknowledged = 0
   cut = 0
@@ -98,7 +98,7 @@ class Stream {
           this.acknowledged++
           this.#ledger.acknowledge(sent)
         }
-        // Of the same payload another client may have sent a newer version.
+        // Another client may have sent a newer version of the same payload.
         if (reply.json.status === 'stale') break
         assert.match(reply.json.status, /^(stored|staged)$/)
       }
@@ -124,7 +124,7 @@ class Stream {
   }
 }
 
-/** Each payload is whole and not older than what was acknowledged; and its header tells what its rows are. */
+/** Each payload is whole and not older than acknowledged, and its header matches its rows. */
 async function settle(broker: Broker, dataDir: string, ledger: Ledger): Promise<void> {
   const sql = connectTo(dataDir)
   try {
@@ -141,7 +141,7 @@ async function settle(broker: Broker, dataDir: string, ledger: Ledger): Promise<
     for (const kind of ['vulnerabilities', 'sbom'] as const) {
       for (let image = 0; image < IMAGES; image++) {
         const stored = found.get(keyOf(kind, imageOf(image)))
-        // A set is known by its name.
+        // A set of pages is identified by its name, not by a hash.
         if (!stored || stored.rows === PAGES * PER_PAGE) continue
         const again = await postPayload(broker, kind, image, bodyOf({ kind, image, version: stored.version }))
         assert.equal(again.text, '{"status":"unchanged"}', 'the hash in the header is that of the rows')
@@ -156,7 +156,7 @@ async function settle(broker: Broker, dataDir: string, ledger: Ledger): Promise<
 const failures = (broker: Broker) => broker.log.filter(({ level }) => level === 'error' || level === 'fatal')
 
 describe('kill -9 of the broker', { timeout: 900_000 }, () => {
-  test('during ingest leaves each payload whole and loses none that was acknowledged', async (t) => {
+  test('during ingest leaves each payload whole and loses no acknowledged one', async (t) => {
     const dataDir = createDataDir()
     const ledger = new Ledger()
     let broker = await startBroker({ dataDir, env: TOKENS })
@@ -201,7 +201,7 @@ describe('the database dies during ingest, and the broker stays up', { timeout: 
     { name: 'a fast stop', strike: (pid) => process.kill(pid, 'SIGINT') },
   ]
   for (const { name, strike, survives = false } of deaths) {
-    test(`${name}: 503 at worst, recovery without help, each payload whole and none lost`, async (t) => {
+    test(`${name}: only 503, then recovery by itself; each payload is whole and no acknowledged one is lost`, async (t) => {
       const postmaster = postmasterPid(dataDir)!
       const stream = new Stream(t, broker, ledger)
       await until('payloads are acknowledged', () => stream.acknowledged >= BEFORE)
@@ -227,13 +227,13 @@ describe('the database dies during ingest, and the broker stays up', { timeout: 
     })
   }
 
-  test('after all that it stops in an orderly way', async () => {
+  test('after these faults the broker stops with 0', async () => {
     assert.deepEqual(await broker.stop(), { code: 0, signal: null })
     assert.equal(postmasterPid(dataDir), undefined)
   })
 })
 
-/** One that stores a payload, as soon as there is one. */
+/** The process id of a backend that stores a payload. */
 async function aBackend(dataDir: string): Promise<number> {
   const sql = connectTo(dataDir, 1)
   try {

@@ -1,4 +1,4 @@
-/** An answer of the database about a payload that was lost is asked for again, and what the first attempt stored is told as stored. */
+/** After a lost answer of the database the statement is repeated; a payload stored by the first attempt is `stored`. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { TOKENS } from '../support/app.ts'
@@ -8,7 +8,7 @@ import { bodyOf, imageOf, pageOf, rowsOf, scannedAt, storedVersions, type Versio
 
 const FINDINGS = 'select store_findings'
 const SBOM = 'select store_sbom'
-/** One more than the repetitions of a statement. */
+/** The first attempt of a statement and its two repetitions. */
 const ATTEMPTS = 3
 const PAGES = 3
 const PER_PAGE = 10
@@ -27,7 +27,7 @@ async function post(
   return { status, text, json: status < 300 ? JSON.parse(text) : null }
 }
 
-/** Posts, and fails unless every fault has struck. */
+/** Posts, and fails if a fault was not used. */
 async function answer(sent: Version, body: object, fates: Fate[]): Promise<unknown> {
   lossy.lose(sent.kind === 'sbom' ? SBOM : FINDINGS, ...fates)
   const { status, json, text } = await post(lossy, sent, body)
@@ -37,18 +37,18 @@ async function answer(sent: Version, body: object, fates: Fate[]): Promise<unkno
 }
 
 const stored = (items: number) => ({ status: 'stored', items })
-/** Each payload is asked about twice: whether its rows are wanted, and with them. */
+/** Two statements for each payload: one asks whether its rows are needed, the other stores them. */
 const FATES: [what: string, fates: Fate[]][] = [
-  ['that rows are wanted', ['answer lost']],
-  ['that it is stored', ['answered', 'answer lost']],
-  ['that it is stored, twice', ['answered', 'answer lost', 'answer lost']],
-  ['at every other attempt', ['answer lost', 'answered', 'question lost', 'answer lost']],
+  ['that rows are needed is lost', ['answer lost']],
+  ['that it is stored is lost', ['answered', 'answer lost']],
+  ['that it is stored is lost twice', ['answered', 'answer lost', 'answer lost']],
+  ['is lost several times, and a statement once', ['answer lost', 'answered', 'question lost', 'answer lost']],
 ]
 
 for (const kind of ['vulnerabilities', 'sbom'] as const) {
   describe(`the answer about ${kind}`, { timeout: 900_000 }, () => {
     for (const [what, fates] of FATES) {
-      test(`${what}: stored, once`, async () => {
+      test(`${what}: the payload is stored, and a repeat is unchanged`, async () => {
         const sent = newVersion(kind)
         assert.deepEqual(await answer(sent, bodyOf(sent), [...fates]), stored(rowsOf(1)))
         assert.deepEqual(await answer(sent, bodyOf(sent), []), { status: 'unchanged' })
@@ -60,7 +60,7 @@ for (const kind of ['vulnerabilities', 'sbom'] as const) {
       })
     }
 
-    test('that nothing has changed, or that it is stale: the same', async () => {
+    test('that it is unchanged or stale is lost: the client still gets it', async () => {
       const sent = newVersion(kind)
       const newer = { ...sent, version: 2 }
       await answer(newer, bodyOf(newer), [])
@@ -71,7 +71,7 @@ for (const kind of ['vulnerabilities', 'sbom'] as const) {
       })
     })
 
-    test('lost for good is 503, and the component that comes again is told that it is there', async () => {
+    test('is lost in all attempts: 503, and a repeat is unchanged', async () => {
       const sent = newVersion(kind)
       lossy.lose(kind === 'sbom' ? SBOM : FINDINGS, 'answered', ...Array<Fate>(ATTEMPTS).fill('answer lost'))
       const { status, text } = await post(lossy, sent, bodyOf(sent))
@@ -86,7 +86,7 @@ describe('the answer about a page', { timeout: 900_000 }, () => {
   const page = (sent: Version, index: number) => pageOf(sent, index, PAGES, PER_PAGE)
 
   for (const [what, fates] of FATES) {
-    test(`${what}: the same as if it had not been lost`, async () => {
+    test(`${what}: each page is staged once, and the last one stores the set`, async () => {
       const sent = newVersion('sbom')
       for (let index = 0; index < PAGES - 1; index++) {
         assert.deepEqual(await answer(sent, page(sent, index), [...fates]), {
@@ -101,7 +101,7 @@ describe('the answer about a page', { timeout: 900_000 }, () => {
     })
   }
 
-  test('that another one has sent already: a duplicate', async () => {
+  test('that it is a duplicate is lost: the client still gets it', async () => {
     const sent = newVersion('sbom')
     await answer(sent, page(sent, 0), [])
     assert.deepEqual(await answer(sent, page(sent, 0), ['answer lost', 'answer lost']), {

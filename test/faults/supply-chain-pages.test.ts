@@ -75,7 +75,7 @@ let images = 0
 describe('a set of pages that four clients post at once in random order through two replicas', {
   timeout: 900_000,
 }, () => {
-  test('is stored once, whole and in order, and one answer says so', async () => {
+  test('is stored once, whole and in order, and exactly one answer is `stored`', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const image = ++images
       const answers = (await Promise.all(agents.map((_, client) => send(client, image, [1])))).flat()
@@ -93,7 +93,7 @@ describe('a set of pages that four clients post at once in random order through 
     }
   })
 
-  test('among the pages of an older one: the newer is stored once, and the older never after it', async () => {
+  test('together with the pages of an older set: the newer set is stored once, and the older one never after it', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const image = ++images
       const answers = (await Promise.all(agents.map((_, client) => send(client, image, [1, 2])))).flat()

@@ -1,4 +1,4 @@
-/** SIGTERM while payloads are read, wait and are stored: each is answered or refused, and none keeps the process alive. */
+/** SIGTERM while payloads are read, wait or are stored: none is lost, and none keeps the process alive. */
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import net from 'node:net'
@@ -10,7 +10,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { bodyOf, imageOf, postPayload, rowsOf, storedVersions } from './supply-chain.ts'
 
-/** One is stored, and eight of the largest may wait. */
+/** One payload is being stored, and eight of the largest may wait. */
 const HELD = 9
 const REFUSED = 3
 const SENDERS = 12
@@ -77,7 +77,7 @@ const isWaiting = async () => {
 const isDraining = async (broker: Broker) => (await get(`${broker.admin}/readyz`)).text === 'draining'
 
 describe('SIGTERM', { timeout: 900_000 }, () => {
-  test('payloads that are stored or wait are answered; further ones were refused before', async (t) => {
+  test('the payload being stored and the waiting ones are answered; those beyond the queue were refused before', async (t) => {
     const broker = await start()
     const letGo = await holdHeaders(t)
     const refused: Reply[] = []
@@ -108,7 +108,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     assert.equal((await storedVersions(database.adminSql)).size, stored.length)
   })
 
-  test('a body that is still coming is read to its end and stored', async (t) => {
+  test('a body that is still arriving is read to its end and stored', async (t) => {
     const broker = await start()
     const { image, body } = newPayload()
     const bytes = gzipSync(JSON.stringify(body))
@@ -142,7 +142,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     assert.ok((await storedVersions(database.adminSql)).has(`vulnerabilities ${imageOf(image)}`))
   })
 
-  test('a body that never ends does not keep the process', async (t) => {
+  test('a body without an end does not keep the process alive', async (t) => {
     const broker = await start()
     const socket = net.connect({ host: '127.0.0.1', port: broker.port })
     t.after(() => socket.destroy())
@@ -159,7 +159,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     assert.deepEqual(await broker.exited, { code: 0, signal: null })
   })
 
-  test('a thread that waits for the next payload does not keep the process', async () => {
+  test('an idle worker thread does not keep the process alive', async () => {
     const broker = await start()
     assert.equal((await send(broker)).status, 200)
     assert.deepEqual(await broker.stop(), { code: 0, signal: null })

@@ -1,4 +1,4 @@
-/** Payloads as the supply-chain component posts them, each version of which marks all its rows, so that a mixture of two shows. */
+/** Payloads of the supply-chain component. All rows of a version have its mark, so that mixtures are found. */
 import assert from 'node:assert/strict'
 import type http from 'node:http'
 import { gzipSync } from 'node:zlib'
@@ -17,10 +17,10 @@ export interface Version {
 }
 
 const FIRST_SCAN = Date.UTC(2026, 0, 1)
-/** RFC 3339. A version is newer by a second than the one before. */
+/** RFC 3339. Each version is one second newer than the previous one. */
 export const scannedAt = (version: number) => new Date(FIRST_SCAN + version * 1_000).toISOString()
 export const imageOf = (image: number) => digestOf(`payload-${image}`)
-/** Versions differ in their size, and share most of their rows but for the mark. */
+/** Versions have different sizes, and share most of their rows except for the mark. */
 export const rowsOf = (version: number) => 150 + (version % 7) * 10
 
 const header = ({ image, version }: Version) => ({
@@ -50,7 +50,7 @@ export function bodyOf(sent: Version): object {
   return { ...header(sent), vulnerabilities }
 }
 
-/** One page of the set in which an SBOM comes; the components of all pages are numbered through. */
+/** One page of an SBOM; the components are numbered across all pages. */
 export function pageOf(sent: Version, index: number, total: number, perPage: number): object {
   const components = Array.from({ length: perPage }, (_, n) => ({
     name: `component-${index * perPage + n}`,
@@ -59,7 +59,7 @@ export function pageOf(sent: Version, index: number, total: number, perPage: num
   return { ...header(sent), page: { set_id: `set-${sent.version}`, index, total }, components }
 }
 
-/** Of a broker that has `TOKENS`. */
+/** Posts a payload to a broker that has `TOKENS`. */
 export function postPayload(
   { url }: Pick<Broker, 'url'>,
   kind: Kind,
@@ -75,15 +75,15 @@ export function postPayload(
   })
 }
 
-/** What is stored of a payload. */
+/** The stored version of a payload and the count of its rows. */
 export interface Stored {
   readonly version: number
   readonly rows: number
 }
 
 /**
- * Which version of each payload is stored, by kind and image, as of one moment. Fails where rows are of another version than their header, or
- * are more or fewer.
+ * The stored version of each payload by kind and image, read in one statement. Fails if the version or count of the
+ * rows differs from the header.
  */
 export async function storedVersions(sql: postgres.Sql): Promise<Map<string, Stored>> {
   const found = await sql<

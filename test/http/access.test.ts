@@ -26,7 +26,7 @@ async function ask(app: typeof withAuth, method: string, path: string, authoriza
 }
 const bearer = (variable: keyof typeof TOKENS) => `Bearer ${TOKENS[variable]}`
 
-test('each token reaches the routes of its scopes and no other', async () => {
+test('each token gives access to the routes of its scopes and to no other', async () => {
   const reach = {
     BROKER_TOKEN_READ: { 'GET /read/x': true, 'POST /ingest': false, 'POST /supply': false },
     BROKER_TOKEN_INGEST: { 'GET /read/x': true, 'POST /ingest': true, 'POST /supply': false },
@@ -43,7 +43,7 @@ test('each token reaches the routes of its scopes and no other', async () => {
   }
 })
 
-test('without a known token every route but the open ones is 401 with the header that asks for one', async () => {
+test('without a known token every route except the open ones is 401 with WWW-Authenticate', async () => {
   for (const authorization of [
     undefined,
     'Bearer unknown-token',
@@ -58,11 +58,11 @@ test('without a known token every route but the open ones is 401 with the header
   }
 })
 
-test('`bearer ` in lower case is the same', async () => {
+test('`bearer ` in lower case is accepted', async () => {
   assert.equal((await ask(withAuth, 'GET', '/read/x', `bearer ${TOKENS.BROKER_TOKEN_READ}`)).status, 200)
 })
 
-test('a path that matches nothing is an empty 404 before any token is looked at', async () => {
+test('a path or method without a route is an empty 404, with or without a token', async () => {
   for (const authorization of [
     undefined,
     'Bearer unknown',
@@ -92,14 +92,14 @@ test('a path that matches nothing is an empty 404 before any token is looked at'
   }
 })
 
-test('401 comes before 403, and both before the request is read', async () => {
+test('an unknown token is 401 and a missing scope 403, before the body or query is validated', async () => {
   assertUnauthorized(await guarded.post('/pod/spec', '{broken', { token: 'unknown' }))
   assertForbidden(await guarded.post('/pod/spec', '{broken', { token: TOKENS.BROKER_TOKEN_READ }), 'ingest')
   assert.equal((await guarded.post('/pod/spec', '{broken', { token: TOKENS.BROKER_TOKEN_INGEST })).status, 400)
   assertUnauthorized(await guarded.get('/pod/info?include_dead=maybe'))
 })
 
-test('a percent-encoded path needs what the path it stands for needs', async () => {
+test('a percent-encoded path is not served without the scope of the decoded path', async () => {
   for (const path of ['/%69ngest', '/ing%65st', '/%69%6e%67%65%73%74']) {
     const answer = await ask(withAuth, 'POST', path)
     if (answer.status === 404) assert.equal(answer.text, '')
@@ -121,13 +121,13 @@ test('a percent-encoded path needs what the path it stands for needs', async () 
   }
 })
 
-test('HEAD needs what GET needs', async () => {
+test('HEAD needs the same scope as GET', async () => {
   assert.equal((await ask(withAuth, 'HEAD', '/read/x')).status, 401)
   assert.equal((await ask(withAuth, 'HEAD', '/read/x', bearer('BROKER_TOKEN_READ'))).status, 200)
   assert.equal((await ask(withAuth, 'HEAD', '/open')).status, 200)
 })
 
-test('with no token configured everyone reads and ingests, and nobody writes supply-chain data', async () => {
+test('without a configured token anyone may read and ingest, but not write supply-chain data', async () => {
   for (const authorization of [undefined, 'Bearer whatever']) {
     assert.equal((await ask(withoutAuth, 'GET', '/read/x', authorization)).status, 200)
     assert.equal((await ask(withoutAuth, 'POST', '/ingest', authorization)).status, 200)
@@ -136,7 +136,7 @@ test('with no token configured everyone reads and ingests, and nobody writes sup
   }
 })
 
-test('a route that declares no scope stops the start, and is named', () => {
+test('a route without a declared scope makes the start fail with its name', () => {
   const undeclared = route().get('/forgotten/:id', (c) => c.text('x'))
   assert.throws(
     () => createApp(open.deps, [...mounts, undeclared]),
@@ -148,7 +148,7 @@ test('a route that declares no scope stops the start, and is named', () => {
   assert.throws(() => createApp(open.deps, [verb]), /DELETE \/both/)
 })
 
-test('every route is listed with its scope, middleware for all is not a route', () => {
+test('every route is listed with its scope; middleware for all paths is not a route', () => {
   assert.deepEqual(
     [...declaredRoutes(withAuth.routes)].filter(([name]) => !name.startsWith('OPTIONS')),
     [
@@ -160,7 +160,7 @@ test('every route is listed with its scope, middleware for all is not a route', 
   )
 })
 
-test('every route of the API asks for its scope before it does anything else', () => {
+test('the first handler of every route of the API checks its scope', () => {
   for (const { routes: handlers } of routes) {
     const first = new Map(handlers.toReversed().map((one) => [`${one.method} ${one.path}`, one]))
     assert.doesNotThrow(() => declaredRoutes([...first.values()]))

@@ -20,7 +20,7 @@ async function lineOf(method: string, path: string, options: Parameters<typeof a
   return { answer, line: lines[0]! }
 }
 
-test('a request id is kept when it can be nothing but an id', async () => {
+test('a well-formed request id is kept', async () => {
   for (const id of ['12345678', 'a'.repeat(64), 'A-b_c-0123', '0af76519-16cd-43dd-8448-eb211c80319c']) {
     const { answer, line } = await lineOf('GET', '/pod/namespaces', { headers: { 'x-request-id': id } })
     assert.equal(answer.headers.get('x-request-id'), id)
@@ -28,7 +28,7 @@ test('a request id is kept when it can be nothing but an id', async () => {
   }
 })
 
-test('any other request id is replaced, by one that differs each time', async () => {
+test('any other request id is replaced by a new one', async () => {
   const given = new Set<string>()
   for (const id of [
     undefined,
@@ -52,7 +52,7 @@ test('any other request id is replaced, by one that differs each time', async ()
   assert.equal(given.size, 10)
 })
 
-test('every request is one line, by its pattern and never its path', async () => {
+test('every request is one log line with the pattern of its route, never its path', async () => {
   const body = podPost({ pod_name: 'private-name', pod_ip: '10.66.0.1' })
   const cases: [method: string, path: string, body: unknown, route: string, status: number][] = [
     ['GET', '/pod/name/private-name?x=private', undefined, '/pod/name/:name', 404],
@@ -75,12 +75,12 @@ test('every request is one line, by its pattern and never its path', async () =>
   }
 })
 
-test('the line tells the bytes of the answer', async () => {
+test('the log line has the size of the answer in bytes', async () => {
   const { answer, line } = await lineOf('GET', '/pod/name/nobody')
   assert.equal(line.bytes, Buffer.byteLength(answer.text))
 })
 
-test('no line holds a token, known or not', async () => {
+test('no log line contains a token, known or not', async () => {
   for (const token of [TOKENS.BROKER_TOKEN_READ, TOKENS.BROKER_TOKEN_INGEST, 'unknown-but-secret']) {
     for (const path of ['/pod/info', '/nothing', '/health']) {
       await lineOf('GET', path, { token }, guarded)
@@ -89,7 +89,7 @@ test('no line holds a token, known or not', async () => {
   }
 })
 
-test('a refused request is counted and logged like any other, by its pattern', async () => {
+test('a refused request is counted and logged by the pattern of its route', async () => {
   const { line } = await lineOf('GET', '/pod/list/some-node', {}, guarded)
   assert.deepEqual([line.route, line.status], ['/pod/list/:node', 401])
   const text = await guarded.deps.metrics.registry.metrics()
@@ -99,7 +99,7 @@ test('a refused request is counted and logged like any other, by its pattern', a
   )
 })
 
-test('a label is never the client\u2019s to choose', async () => {
+test('labels of metrics never contain methods or paths chosen by clients', async () => {
   await app.request('BREW', '/pod/info')
   await app.request('GET', '/made/up/path')
   const text = await app.deps.metrics.registry.metrics()
@@ -107,7 +107,7 @@ test('a label is never the client\u2019s to choose', async () => {
   for (const chosen of ['BREW', 'made', 'private']) assert.ok(!text.includes(chosen), chosen)
 })
 
-test('what matches nothing is an empty 404', async () => {
+test('a request without a route is an empty 404', async () => {
   for (const [method, path] of [
     ['GET', '/pods'],
     ['PUT', '/pod/spec'],
@@ -146,7 +146,7 @@ test('with CORS_ORIGINS=* a preflight is answered for any origin, method and hea
   }
 })
 
-test('the id of a preflight is that of its line, the one that was sent where it is one', async () => {
+test('a preflight has the request id of its log line, which is the sent one if that is valid', async () => {
   for (const id of ['id-12345678', 'no id']) {
     const { answer, line } = await lineOf('OPTIONS', '/pod/spec', { headers: { 'x-request-id': id } })
     assert.equal(answer.headers.get('x-request-id'), line.requestId)
@@ -154,7 +154,7 @@ test('the id of a preflight is that of its line, the one that was sent where it 
   }
 })
 
-test('with CORS_ORIGINS=* any origin may read any answer, errors too', async () => {
+test('with CORS_ORIGINS=* any origin may read any answer, also an error', async () => {
   for (const [path, status] of [
     ['/health', 200],
     ['/pod/info', 401],
@@ -166,7 +166,7 @@ test('with CORS_ORIGINS=* any origin may read any answer, errors too', async () 
   }
 })
 
-test('HEAD equals GET without the body, on every kind of answer', async () => {
+test('HEAD has the status and headers of GET and no body, on every kind of answer', async () => {
   await app.post('/pod/spec', podPost({ pod_name: 'head' }))
   for (const path of [
     '/pod/name/head',
@@ -186,7 +186,7 @@ test('HEAD equals GET without the body, on every kind of answer', async () => {
   }
 })
 
-test('a large list is compressed for who asks', async () => {
+test('a large list is compressed if the client accepts gzip', async () => {
   await Promise.all(Array.from({ length: 60 }, () => app.post('/pod/spec', podPost({ pod_identity: 'x'.repeat(200) }))))
   const plain = await app.get('/pod/info')
   const packed = await app.app.request('/pod/info', { headers: { 'accept-encoding': 'gzip' } })
@@ -195,7 +195,7 @@ test('a large list is compressed for who asks', async () => {
   assert.deepEqual(await unpacked.json(), plain.json)
 })
 
-test('a route is given the deps, and a failure in one does not reach the next', async () => {
+test('a route gets the deps, and a failed request does not affect the next one', async () => {
   const probe = createApp(app.deps, [
     route().get('/deps', access('open'), (c) => {
       const given: object = c.get('deps')

@@ -1,4 +1,4 @@
-/** Requests that are refused before a route is looked for: what is answered has a text, and a connection that says that it ends. */
+/** Requests that are refused before routing: the answer has a text and `Connection: close`. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
@@ -13,7 +13,7 @@ const { server } = await listen(app.app.fetch, [{ host: '127.0.0.1', port: 0 }])
 const { port } = server.address() as AddressInfo
 after(() => server.close())
 
-/** Sends the text as it is and reads until the server ends the connection. */
+/** Sends the text unchanged and reads until the server ends the connection. */
 async function exchange(...texts: string[]) {
   const socket = net.connect({ host: '127.0.0.1', port })
   let received = ''
@@ -40,14 +40,14 @@ async function assertRefused(sent: string[], status: number, text: RegExp): Prom
   assert.ok(answer.headers['x-request-id'])
 }
 
-test('a head that is too large is 431 with a text that names the limit', async () => {
+test('a request head that is too large is 431 with a text that names the limit', async () => {
   const rule = new RegExp(`^the head of the request is larger than ${http.maxHeaderSize} bytes$`)
   for (const bytes of [17_000, 1_000_000])
     await assertRefused([`GET /health HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(bytes)}\r\n\r\n`], 431, rule)
   await assertRefused([`GET /health?${'a'.repeat(17_000)} HTTP/1.1\r\nHost: x\r\n\r\n`], 431, rule)
 })
 
-test('what is not HTTP is 400 with a text', async () => {
+test('bytes that are not HTTP are 400 with a text', async () => {
   for (const sent of [
     'nonsense\r\n\r\n',
     'GET /health HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n',
@@ -56,7 +56,7 @@ test('what is not HTTP is 400 with a text', async () => {
     await assertRefused([sent], 400, /^the request is not HTTP: .+/)
 })
 
-test('HEAD that is not HTTP is 400 without a text, which would be taken for the next answer', async () => {
+test('an invalid HEAD is 400 without a text, which a client would read as the next answer', async () => {
   for (const sent of [
     'HEAD \\health HTTP/1.1\r\nHost: x\r\n\r\n',
     'HEAD /health HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n',
@@ -66,7 +66,7 @@ test('HEAD that is not HTTP is 400 without a text, which would be taken for the 
   }
 })
 
-test('chunk extensions without end are 413 with a text', async () => {
+test('chunk extensions that are too long are 413 with a text', async () => {
   const head =
     'POST /pod/spec HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
   await assertRefused(
@@ -76,7 +76,7 @@ test('chunk extensions without end are 413 with a text', async () => {
   )
 })
 
-test('none or two fields Host of HTTP/1.1 are 400 with a text, and a Host that is none (RFC 9112, 3.2)', async () => {
+test('a missing, repeated or invalid Host is 400 with a text (RFC 9112, 3.2)', async () => {
   const ask = (version: string, ...fields: string[]) => [
     [`GET /version HTTP/${version}`, ...fields, '', ''].join('\r\n'),
   ]
@@ -87,13 +87,13 @@ test('none or two fields Host of HTTP/1.1 are 400 with a text, and a Host that i
   await assertRefused(ask('1.1', 'Host: a b'), 400, /^host: expected a name or an address, with a port or without$/)
 })
 
-test('an answer that has begun is not followed by a refusal of what came behind it', async () => {
+test('an answer is not followed by a second 404 for invalid bytes that were sent after the request', async () => {
   const { received } = await exchange('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n', 'nonsense\r\n\r\n')
   assert.match(received, /^HTTP\/1\.1 4\d\d /)
   assert.ok(!/HTTP\/1\.1 404 [\s\S]*HTTP\/1\.1 404/.test(received))
 })
 
-test('431 is an answer of every operation in the document', () => {
+test('the document lists 431 for every operation', () => {
   for (const [path, methods] of Object.entries(document.paths))
     for (const [method, operation] of Object.entries(methods))
       assert.ok((operation.responses as Record<string, unknown>)[431], `${method} ${path}`)

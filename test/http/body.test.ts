@@ -47,7 +47,7 @@ type Send = (bytes: Buffer | string, headers?: Record<string, string>) => Promis
 async function answered(answer: IncomingMessage): Promise<Sent> {
   return { status: answer.statusCode!, headers: answer.headers, text: Buffer.concat(await answer.toArray()).toString() }
 }
-/** One POST over a socket; with `chunked` the length is not announced. */
+/** One POST over a socket; with `chunked` it has no Content-Length. */
 async function overSocket(bytes: Buffer | string, headers: Record<string, string>, chunked: boolean): Promise<Sent> {
   const length = chunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(Buffer.byteLength(bytes)) }
   const options: RequestOptions = {
@@ -85,7 +85,7 @@ for (const [way, send] of Object.entries(ways)) {
     assert.deepEqual([answer.status, answer.text], [200, small])
   })
 
-  test(`${way}: any JSON content type is taken, no other`, async () => {
+  test(`${way}: any JSON content type is accepted, others are 400`, async () => {
     for (const type of [
       'application/json',
       'application/json; charset=utf-8',
@@ -108,7 +108,7 @@ for (const [way, send] of Object.entries(ways)) {
     }
   })
 
-  test(`${way}: the limit is on the bytes sent, to the byte`, async () => {
+  test(`${way}: a body of the limit is accepted, one byte more is 413`, async () => {
     assert.equal((await send(sized(MAX_BYTES))).status, 200)
     for (const bytes of [MAX_BYTES + 1, 10 * MAX_BYTES]) {
       const answer = await send(sized(bytes))
@@ -116,13 +116,13 @@ for (const [way, send] of Object.entries(ways)) {
     }
   })
 
-  test(`${way}: the limit is on the bytes unpacked, too`, async () => {
+  test(`${way}: the limit also applies to the decompressed bytes`, async () => {
     assert.equal((await send(gzipSync(sized(MAX_BYTES)), gzip)).status, 200)
     assert.equal((await send(gzipSync(sized(MAX_BYTES + 1)), gzip)).status, 413)
     assert.equal((await send(gzipSync(Buffer.alloc(50_000_000)), gzip)).status, 413)
   })
 
-  test(`${way}: gzip in any case is unpacked, identity left alone, no coding means none`, async () => {
+  test(`${way}: gzip is decompressed, identity is not, in any letter case; a gzip body without Content-Encoding is 400`, async () => {
     for (const coding of ['gzip', 'GZip', ' gzip '])
       assert.equal((await send(gzipSync(small), { 'content-encoding': coding })).text, small)
     for (const coding of ['identity', 'Identity'])
@@ -130,7 +130,7 @@ for (const [way, send] of Object.entries(ways)) {
     assert.equal((await send(gzipSync(small))).status, 400)
   })
 
-  test(`${way}: another coding is 415 with those that are known`, async () => {
+  test(`${way}: any other content coding is 415 and names the known ones`, async () => {
     for (const coding of ['br', 'deflate', 'zstd', 'gzip, gzip', 'x'.repeat(2_000)]) {
       const answer = await send(small, { 'content-encoding': coding })
       assert.equal(answer.status, 415)
@@ -140,7 +140,7 @@ for (const [way, send] of Object.entries(ways)) {
     }
   })
 
-  test(`${way}: a gzip that is none, or ends early, or is damaged, is 400`, async () => {
+  test(`${way}: an invalid, truncated or damaged gzip is 400`, async () => {
     const packed = gzipSync(sized(500))
     const damaged = Buffer.from(packed)
     damaged[damaged.length - 5]! ^= 0xff
@@ -156,7 +156,7 @@ for (const [way, send] of Object.entries(ways)) {
     }
   })
 
-  test(`${way}: bytes that are not UTF-8 are 400, packed or not`, async () => {
+  test(`${way}: bytes that are not UTF-8 are 400, compressed or not`, async () => {
     for (const bad of [[0xff], [0xc3], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80]]) {
       const bytes = Buffer.concat([Buffer.from('{"name":"'), Buffer.from(bad), Buffer.from('"}')])
       for (const answer of [await send(bytes), await send(gzipSync(bytes), gzip)])
@@ -164,7 +164,7 @@ for (const [way, send] of Object.entries(ways)) {
     }
   })
 
-  test(`${way}: what the schema refuses is 400, with the first field by its path`, async () => {
+  test(`${way}: a body that the schema refuses is 400 and names the first wrong field by its path`, async () => {
     for (const [text, says] of Object.entries({
       '{}': /^Json deserialize error: name: /,
       '{"name":7}': /^Json deserialize error: name: .*expected string, received number/,
@@ -179,7 +179,7 @@ for (const [way, send] of Object.entries(ways)) {
   })
 }
 
-test('a body announced as too large is refused before it is sent', { timeout: 900_000 }, async () => {
+test('a body whose Content-Length is too large is refused before it is sent', { timeout: 900_000 }, async () => {
   const socket = connect(port, '127.0.0.1')
   socket.write(
     `POST /echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${MAX_BYTES + 1}\r\n\r\n`,
@@ -189,7 +189,7 @@ test('a body announced as too large is refused before it is sent', { timeout: 90
   socket.destroy()
 })
 
-test('a body that never ends is refused once it is too large', { timeout: 900_000 }, async () => {
+test('a body without an end is refused as soon as it is too large', { timeout: 900_000 }, async () => {
   const sent = request({ port, path: '/echo', method: 'POST', headers: { 'content-type': 'application/json' } })
   sent.on('error', () => {})
   sent.write(sized(MAX_BYTES))
@@ -199,7 +199,7 @@ test('a body that never ends is refused once it is too large', { timeout: 900_00
   sent.destroy()
 })
 
-test('a body that is cut short is never taken for a whole one', async () => {
+test('a truncated body is 400, even if its bytes are valid JSON', async () => {
   app.logged.length = 0
   const socket = connect(port, '127.0.0.1')
   socket.write(
@@ -210,7 +210,7 @@ test('a body that is cut short is never taken for a whole one', async () => {
   assert.deepEqual([line.route, line.status], ['/echo', 400])
 })
 
-// ---- What bodies cost
+// ---- Memory of bodies
 
 const MIB = 1024 * 1024
 /** An array that fills a body. */
@@ -234,7 +234,7 @@ const HOSTILE: [what: string, path: string, text: string, status: number, says: 
   ],
 ]
 for (const [what, path, text, status, says] of HOSTILE) {
-  test(`2 MiB of ${what} are refused without being parsed, packed or not`, async (t) => {
+  test(`2 MiB of ${what} are refused without being parsed, compressed or not`, async (t) => {
     const parsed = t.mock.method(JSON, 'parse')
     const headers = { 'content-type': 'application/json' }
     for (const answer of [
@@ -252,7 +252,7 @@ for (const [what, path, text, status, says] of HOSTILE) {
   })
 }
 
-/** The app with a route that waits in its handler until it is told. */
+/** The app with a route whose handler waits until it is released. */
 function holding(deps: Partial<typeof app.deps> = {}) {
   const held: (() => void)[] = []
   const one = createApp({ ...app.deps, ...deps }, [
@@ -270,7 +270,7 @@ function holding(deps: Partial<typeof app.deps> = {}) {
   return { one, held, send }
 }
 
-test('a body is charged for its bytes and its containers until it is answered', async () => {
+test('a body is charged for its bytes, arrays and objects until it is answered', async () => {
   const { bodies } = app.deps
   const { held, send } = holding()
   const charged = async (text: string) => {
@@ -297,11 +297,11 @@ test('a body is charged for its bytes and its containers until it is answered', 
       `${kib} KiB for ${of}`,
     )
   }
-  // Too small to be weighed: its objects are counted all the same.
+  // The objects of a small body are charged, too.
   assert.ok((await charged(list('{}', 9_000))) >= (600 * 3_000) / 1024)
 })
 
-test('other work passes between small bodies that are dear to parse and arrive together', async () => {
+test('the event loop turns between small bodies that are expensive to parse and arrive together', async () => {
   const one = createApp(app.deps, [
     route().post('/nested', access('open'), body(z.unknown()), (c) => sendJson(c, 'null')),
   ])
@@ -315,7 +315,7 @@ test('other work passes between small bodies that are dear to parse and arrive t
   assert.ok(turns >= 5, `${turns} turns`)
 })
 
-test('packed bodies wait for room before they are unpacked', async () => {
+test('compressed bodies wait for room in the budget before they are decompressed', async () => {
   const { unpacked } = app.deps
   const { held, send } = holding()
   const room = await unpacked.acquire(unpacked.totalKib)
@@ -324,14 +324,16 @@ test('packed bodies wait for room before they are unpacked', async () => {
   assert.equal(held.length, 0)
   room()
   await until('the handler has it', () => held.length > 0)
-  // It is parsed by now, and waits for nothing as bytes.
+  // It has been parsed, and its bytes are no longer charged.
   assert.equal(unpacked.availableKib, unpacked.totalKib)
   assert.equal(app.deps.incomingBodies.bytes, 0)
   held[0]!()
   assert.equal((await answer).status, 200)
 })
 
-test('large bodies that dawdle make room for others, and are told to come again', { timeout: 900_000 }, async () => {
+test('over the limit of incoming bytes the slow large body is refused with 503 and Retry-After, and others are served', {
+  timeout: 900_000,
+}, async () => {
   const incomingBodies = new IncomingBodies(500_000)
   const { one, held } = holding({ incomingBodies })
   const { server } = await listen(one.fetch, [{ host: '127.0.0.1', port: 0 }])
@@ -348,7 +350,7 @@ test('large bodies that dawdle make room for others, and are told to come again'
     })
     sent.on('error', () => {})
     const answer = once(sent, 'response') as Promise<[IncomingMessage]>
-    // Of the one that is given up below.
+    // The small request is destroyed below.
     answer.catch(() => {})
     return { sent, answer }
   }
@@ -379,12 +381,12 @@ test('large bodies that dawdle make room for others, and are told to come again'
   await came(0)
 })
 
-test('whatever comes of a body, its bytes are no longer counted', () => {
+test('after all tests above no bytes of bodies are counted or charged', () => {
   assert.equal(app.deps.incomingBodies.bytes, 0)
   for (const budget of [app.deps.bodies, app.deps.unpacked]) assert.equal(budget.availableKib, budget.totalKib)
 })
 
-test('path and query are validated, by name; defaults apply, and of a repeated parameter the first counts', async () => {
+test('path and query are validated by name; defaults apply, and the first value of a repeated parameter counts', async () => {
   const get = async (path: string) => {
     const answer = await probe.request(path)
     return [answer.status, await answer.text()] as const

@@ -1,4 +1,4 @@
-/** Which web pages may read answers: none, unless CORS_ORIGINS names their origins. */
+/** No web page may read answers, unless CORS_ORIGINS names its origin. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { loadConfig } from '../../lib/config/index.ts'
@@ -13,7 +13,7 @@ const closed = await startApp(TOKENS)
 const open = await startApp({ ...TOKENS, CORS_ORIGINS: '*' })
 const listed = await startApp({ ...TOKENS, CORS_ORIGINS: ` ${UI} , ${OTHER}` })
 
-/** Every kind of answer: of a route, of an error, of a path that is no route, of one that is compressed when asked. */
+/** Each kind of answer: a route, an error, a path without a route, and an answer that may be compressed. */
 const PATHS = [
   ['/health', 200],
   ['/pod/info', 401],
@@ -41,12 +41,12 @@ const preflight = (app: typeof open, origin: string) =>
   })
 
 describe('without CORS_ORIGINS', () => {
-  test('no answer lets a page of another origin read it', async () => {
+  test('no answer may be read by a page of another origin', async () => {
     for (const [path, status] of PATHS)
       assert.deepEqual(await ask(closed, path, UI).then(({ status, fields }) => [status, fields]), [status, []])
   })
 
-  test('a preflight is refused like any path that is no route', async () => {
+  test('a preflight is an empty 404', async () => {
     const answer = await preflight(closed, UI)
     assert.deepEqual([answer.status, answer.text], [404, ''])
     assert.equal(answer.headers.get('access-control-allow-origin'), null)
@@ -69,7 +69,7 @@ describe('CORS_ORIGINS=*', () => {
 })
 
 describe('CORS_ORIGINS with origins', () => {
-  test('lets these read, and caches keep the answers apart', async () => {
+  test('lets the named origins read, with `Vary: origin` for caches', async () => {
     for (const [path, status] of PATHS)
       for (const origin of [UI, OTHER]) {
         const answer = await ask(listed, path, origin)
@@ -79,7 +79,7 @@ describe('CORS_ORIGINS with origins', () => {
     assert.deepEqual((await ask(listed, '/openapi.json', UI)).vary?.split(', ').sort(), ['accept-encoding', 'origin'])
   })
 
-  test('lets no other read', async () => {
+  test('lets no other origin read', async () => {
     for (const [path, status] of PATHS)
       for (const origin of [EVIL, `${UI}.evil.example`, `${UI}:444`, 'http://ui.example', 'null', undefined]) {
         const answer = await ask(listed, path, origin)
@@ -88,13 +88,13 @@ describe('CORS_ORIGINS with origins', () => {
       }
   })
 
-  test('answers the preflight of these alone', async () => {
+  test('answers the preflight of the named origins only', async () => {
     const answer = await preflight(listed, UI)
     assert.deepEqual([answer.status, answer.headers.get('access-control-allow-origin')], [204, UI])
     assert.equal((await preflight(listed, EVIL)).headers.get('access-control-allow-origin'), null)
   })
 
-  test('a value that is no origin is refused with its variable', () => {
+  test('an invalid origin makes the start fail with the name of the variable', () => {
     for (const value of [
       'ui.example',
       'https://ui.example/',

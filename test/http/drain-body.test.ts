@@ -1,4 +1,4 @@
-/** What becomes of a body that is answered before all of it has come. */
+/** A request that is answered before its whole body has arrived. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -49,12 +49,12 @@ async function client(t: TestContext, drain: Partial<DrainLimits> = {}) {
 
 const head = (bytes: number) => `POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`
 
-/** Nothing of this process moves for so long: neither what came is read, nor a timer runs. */
+/** Blocks the process: no bytes are read and no timer runs. */
 function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-test('what comes of it after a second in which the process stood still is read, and the next request is answered', async (t) => {
+test('a body that arrives after the process was blocked for a second is read, and the next request is answered', async (t) => {
   const wire = await client(t)
   wire.socket.write(head(2 * MIB))
   await until('it is refused', () => wire.received.startsWith(REFUSED))
@@ -65,7 +65,7 @@ test('what comes of it after a second in which the process stood still is read, 
   await until('the next is answered', () => wire.received.endsWith('\r\n\r\nnext'))
 })
 
-test('where the connection is to end with the answer, it ends for writing, and then with the body', async (t) => {
+test('with `Connection: close` the server ends its side after the answer, and closes the connection after the body', async (t) => {
   const wire = await client(t)
   const first = head(2 * MIB).replace('Host', 'Connection: close\r\nHost')
   wire.socket.write(first)
@@ -81,7 +81,7 @@ test('where the connection is to end with the answer, it ends for writing, and t
   assert.deepEqual(wire.asked, ['/refused'])
 })
 
-test('a refusal before does not end the body of the one that is the last', async (t) => {
+test('an earlier refused request does not cut the body of the last one', async (t) => {
   const wire = await client(t)
   const [first, last] = [head(2), head(MIB).replace('Host', 'Connection: close\r\nHost')]
   wire.socket.write(first)
@@ -96,7 +96,7 @@ test('a refusal before does not end the body of the one that is the last', async
   assert.deepEqual(wire.errors, [])
 })
 
-test('a chunked one is read to its end, too', async (t) => {
+test('a chunked body is read to its end, too', async (t) => {
   const wire = await client(t)
   wire.socket.write('POST /refused HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
   await until('it is refused', () => wire.received.startsWith(REFUSED))
@@ -104,14 +104,14 @@ test('a chunked one is read to its end, too', async (t) => {
   await until('the next is answered', () => wire.received.endsWith('\r\n\r\nnext'))
 })
 
-test('the connection is closed when the rest of it does not come in time', async (t) => {
+test('the connection is closed if the rest of the body does not arrive in time', async (t) => {
   const wire = await client(t, { maxMs: 20 })
   wire.socket.write(head(2 * MIB))
   await wire.ended
   assert.ok(wire.received.startsWith(REFUSED))
 })
 
-test('the connection is closed when too much comes of it', async (t) => {
+test('the connection is closed if the rest of the body is too large', async (t) => {
   const wire = await client(t, { maxBytes: MIB, maxMs: 900_000 })
   wire.socket.write(head(1_000 * MIB))
   await until('it is refused', () => wire.received.startsWith(REFUSED))
@@ -121,7 +121,7 @@ test('the connection is closed when too much comes of it', async (t) => {
   await wire.ended
 })
 
-test('a body that has come to its end leaves no timer that could close the connection', async (t) => {
+test('after the end of a body no timer closes the connection', async (t) => {
   const wire = await client(t, { maxMs: 2_000 })
   wire.socket.write(head(2))
   await until('it is refused', () => wire.received.startsWith(REFUSED))

@@ -44,7 +44,7 @@ async function ask(name: string) {
   return { status: answer.status, headers: answer.headers, text: await answer.text(), log: JSON.stringify(app.logged) }
 }
 
-test('an HttpError is answered as it says, as plain text', async () => {
+test('an HttpError is answered with its status, headers and message, as plain text', async () => {
   const answer = await ask('http')
   assert.deepEqual([answer.status, answer.text], [409, 'already so'])
   assert.equal(answer.headers.get('x-why'), 'because')
@@ -53,12 +53,12 @@ test('an HttpError is answered as it says, as plain text', async () => {
   assert.ok(!answer.log.includes('request failed'))
 })
 
-test('nothing found is 404 `No data found`', async () => {
+test('the error of a missing row is 404 `No data found`', async () => {
   const answer = await ask('no-data')
   assert.deepEqual([answer.status, answer.text], [404, 'No data found'])
 })
 
-test('a busy database is 503, with its message and when to come back', async () => {
+test('a busy database is 503 with its message and Retry-After', async () => {
   for (const [name, message] of [
     ['busy', 'canceling statement due to statement timeout'],
     ['deadlock', 'deadlock detected'],
@@ -69,7 +69,7 @@ test('a busy database is 503, with its message and when to come back', async () 
   }
 })
 
-test('an unreachable database is 503, without a word about where it is', async () => {
+test('an unreachable database is 503 without its address', async () => {
   const answer = await ask('unavailable')
   assert.deepEqual([answer.status, answer.text], [503, 'database unavailable; retry in a moment'])
   assert.equal(answer.headers.get('retry-after'), '1')
@@ -85,7 +85,7 @@ for (const name of [
   'not null',
   'syntax error',
 ]) {
-  test(`${name}: 500 with a fixed text that leads to the log, without SQL or values`, async () => {
+  test(`${name}: 500 with a fixed text and the request id of the log line, without SQL or values`, async () => {
     const answer = await ask(name)
     assert.deepEqual([answer.status, answer.text], [500, 'internal error, request request-1'])
     assert.equal(answer.headers.get('access-control-allow-origin'), '*')
@@ -95,7 +95,7 @@ for (const name of [
   })
 }
 
-test('an error of the database is logged by its code, without statement or values', async () => {
+test('an error of the database is logged with its code, without statement or values', async () => {
   for (const [name, code] of Object.entries({
     'division by zero': '22012',
     'unique violation': '23505',
@@ -108,6 +108,6 @@ test('an error of the database is logged by its code, without statement or value
   }
 })
 
-test('an error of ours is logged with where it came from', async () => {
+test('an error in our code is logged with its source file', async () => {
   for (const name of ['unknown', 'coded', 'sync']) assert.match((await ask(name)).log, /errors\.test\.ts/, name)
 })

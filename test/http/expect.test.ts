@@ -33,10 +33,10 @@ function connect() {
   after(() => wire.socket.destroy())
   return wire
 }
-/** Of the answers, in the order in which they came: the status line, then whatever stands where the body should. */
+/** The answers in the order of their arrival: the status line and the body of each. */
 const shape = (received: string) => received.replace(/(HTTP\/1\.1 \d+)[^\r]*\r\n(?:[^\r]+\r\n)*\r\n/g, '<$1>')
 
-test('who expects 100 Continue has it before the body is sent', async () => {
+test('a client that expects 100 Continue gets it before it sends the body', async () => {
   const wire = connect()
   wire.socket.write('POST /bytes HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n')
   await until('the server says go on', () => wire.received === 'HTTP/1.1 100 Continue\r\n\r\n')
@@ -44,7 +44,7 @@ test('who expects 100 Continue has it before the body is sent', async () => {
   await until('it answers', () => shape(wire.received) === '<HTTP/1.1 100><HTTP/1.1 200>bytes')
 })
 
-test('in one breath with another request it comes behind the answer to that one, never in the middle of its own', async () => {
+test('100 Continue for a pipelined request comes after the answer to the request before it', async () => {
   const wire = connect()
   wire.socket.write('GET /held HTTP/1.1\r\nHost: x\r\n\r\n')
   wire.socket.write('POST /bytes HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n{}')

@@ -5,7 +5,7 @@ import { MAX_SLICE_MS } from '../../lib/event-loop/slices.ts'
 import { listOf, maxItemsOf, recordOf } from '../../lib/http/request/first-fault.ts'
 import { turnsOf } from '../support/turns.ts'
 
-/** Text, and how often one was judged; judging one takes `ms` of a clock of its own. */
+/** A schema of text that counts its checks; each check takes `ms` of a mocked clock. */
 function counted(t: TestContext, ms = 0) {
   const clock = { now: 0, judged: 0 }
   t.mock.method(performance, 'now', () => clock.now)
@@ -22,7 +22,7 @@ const firstIssue = (result: z.ZodSafeParseResult<unknown>) => {
   return [path, message]
 }
 
-test('an array comes out as its elements do, in their order', async () => {
+test('a valid array is returned with its transformed elements, in order', async () => {
   const schema = listOf(z.string().transform(Number), 3)
   for (const sent of [[], ['1'], ['1', '2', '3']]) {
     const expected = { success: true, data: sent.map(Number) }
@@ -34,7 +34,7 @@ test('an array comes out as its elements do, in their order', async () => {
   assert.equal(maxItemsOf(z.array(z.string()).max(3)), null)
 })
 
-test('the first bad element is told by its index and its own path, and none behind it is judged', async (t) => {
+test('only the first bad element is reported, by index and path, and none after it is checked', async (t) => {
   const { schema, clock } = counted(t)
   const list = listOf(z.object({ a: z.object({ b: schema }) }), 1_000)
   const sent = Array.from({ length: 1_000 }, (_, i) => ({ a: { b: i % 100 === 99 ? i : 'x' } }))
@@ -45,7 +45,7 @@ test('the first bad element is told by its index and its own path, and none behi
   assert.equal(clock.judged, 198)
 })
 
-test('of an array with too many elements, or of what is none, no element is judged', async (t) => {
+test('no element is checked if the value is no array or has too many elements', async (t) => {
   const { schema, clock } = counted(t)
   const list = listOf(schema, 3)
   assert.deepEqual(firstIssue(list.safeParse(['', '', '', ''])), [[], 'Too big: expected array to have <=3 items'])
@@ -55,7 +55,7 @@ test('of an array with too many elements, or of what is none, no element is judg
   }
 })
 
-test('a record is judged up to the first bad value, which its key tells', (t) => {
+test('a record is checked up to the first bad value, which is reported by its key', (t) => {
   const { schema, clock } = counted(t)
   const record = recordOf(schema)
   const sent = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`k${i}`, i < 7 ? 'x' : i]))
@@ -71,7 +71,7 @@ test('a record is judged up to the first bad value, which its key tells', (t) =>
     assert.match(String(firstIssue(record.safeParse(bad))[1]), /^Invalid input: expected record, received /)
 })
 
-test('both are shown in full', () => {
+test('the JSON Schema of lists and records is complete', () => {
   const schema = z.object({ list: listOf(z.string(), 3), map: recordOf(z.string()).nullish() })
   assert.deepEqual(z.toJSONSchema(schema, { io: 'input' }).properties, {
     list: { type: 'array', maxItems: 3, items: { type: 'string' } },
@@ -84,22 +84,22 @@ test('both are shown in full', () => {
   })
 })
 
-test('a long array is judged in slices, between which the event loop turns; a short one at once', async (t) => {
+test('a long array is checked in slices, and the event loop turns between them; a short one at once', async (t) => {
   const { schema } = counted(t, 1)
   const list = listOf(schema, 1_000)
   const sent = Array(1_000).fill('x')
-  // The first is the caller's.
+  // The first slice runs before the event loop turns.
   const slices = Math.floor(1_000 / MAX_SLICE_MS) - 1
   const turns = await turnsOf(list.safeParseAsync(sent))
   assert.ok(turns >= slices && turns <= slices + 2, `${turns} turns for ${slices} slices`)
   assert.ok((await turnsOf(list.safeParseAsync(sent.slice(0, MAX_SLICE_MS - 1)))) <= 1)
 })
 
-test('of many long arrays one slice is judged a turn of the event loop, theirs in turn', async (t) => {
+test('concurrent long arrays take turns: one slice in each turn of the event loop', async (t) => {
   const { schema, clock } = counted(t, 1)
   const list = listOf(schema, 100)
   const done: number[] = []
-  // The first slice of each is the caller's.
+  // The first slice of each runs before the event loop turns.
   const all = Array.from({ length: 5 }, (_, i) => list.safeParseAsync(Array(100).fill('x')).then(() => done.push(i)))
   let last = clock.judged
   let worst = 0

@@ -13,13 +13,13 @@ import { MemoryBudget } from '../../lib/limits/memory-budget.ts'
 const KIB = 1_024
 const MIB = 1_024 * KIB
 
-test('memory is given back at once, without a collection', () => {
+test('memory is freed at once, without a garbage collection', () => {
   const before = process.memoryUsage().arrayBuffers
   for (let i = 0; i < 8; i++) freeBuffer(Buffer.allocUnsafeSlow(64 * MIB))
   assert.ok(process.memoryUsage().arrayBuffers - before < 64 * MIB)
 })
 
-test('what is small is left alone: it may be a part of the common pool', () => {
+test('small buffers are not freed, since they may be part of the shared pool', () => {
   const pooled = Buffer.from('a body of a few bytes')
   const small = Buffer.alloc(8 * KIB, 'x')
   freeBuffer(pooled)
@@ -28,7 +28,7 @@ test('what is small is left alone: it may be a part of the common pool', () => {
   assert.equal(small.length, 8 * KIB)
 })
 
-/** A request whose body comes in the chunks that are pushed. */
+/** A request whose body arrives in the pushed chunks. */
 function arriving(headers: Record<string, string>, incomingBodies = new IncomingBodies(16 * MIB)) {
   const incoming = Object.assign(new PassThrough(), {
     headers: { 'content-type': 'application/json', ...headers },
@@ -47,16 +47,16 @@ function arriving(headers: Record<string, string>, incomingBodies = new Incoming
   return { incoming, push, chunks, read: readJsonBody(c, 2 * MIB), incomingBodies }
 }
 const kept = (buffers: Buffer[]) => buffers.filter(({ length }) => length > 0).length
-// All of its parts are larger than what Buffer may cut from its pool: 32 KiB from Node 24 on.
+// Each part is larger than the pool from which Buffer cuts small buffers: 32 KiB from Node 24 on.
 const text = `"${'x'.repeat(7 * 64 * KIB - 2)}"`
 const parts = Array.from({ length: 7 }, (_, i) => Buffer.from(text.slice(i * 64 * KIB, (i + 1) * 64 * KIB)))
 
 for (const [how, headers, bodies] of [
   ['of a known length', { 'content-length': String(text.length) }, parts],
   ['of an unknown length', {}, parts],
-  ['that is packed', { 'content-encoding': 'gzip' }, [gzipSync(text, { level: 0 })]],
+  ['that is compressed', { 'content-encoding': 'gzip' }, [gzipSync(text, { level: 0 })]],
 ] as const) {
-  test(`a body ${how} is whole until it is released, and gone with all of its chunks then`, async () => {
+  test(`a body ${how} is whole until it is released, and then freed with all its chunks`, async () => {
     const { incoming, push, chunks, read, incomingBodies } = arriving(headers)
     for (const part of bodies) await push(part)
     incoming.end()
@@ -69,7 +69,7 @@ for (const [how, headers, bodies] of [
   })
 }
 
-test('of a body that is refused nothing is kept, and nothing of what comes after', async () => {
+test('no bytes of a refused body are kept, also not those that arrive later', async () => {
   const tooLong = arriving({})
   const refusal = assert.rejects(tooLong.read, (error: HttpError) => error.status === 413)
   for (let i = 0; i < 40; i++) await tooLong.push(Buffer.alloc(64 * KIB, ' '))
@@ -83,7 +83,7 @@ test('of a body that is refused nothing is kept, and nothing of what comes after
   assert.equal(kept(crowded.chunks), 0)
 })
 
-test('of a body whose sender left nothing is kept', async () => {
+test('no bytes of a body are kept whose sender disconnected', async () => {
   for (const headers of [{}, { 'content-length': String(2 * MIB) }]) {
     const { incoming, push, chunks, read } = arriving(headers)
     const refusal = assert.rejects(read, (error: HttpError) => error.status === 400)
@@ -94,7 +94,7 @@ test('of a body whose sender left nothing is kept', async () => {
   }
 })
 
-test('a body that is not UTF-8 is gone when it is refused', async () => {
+test('no bytes of a body are kept that is refused as not UTF-8', async () => {
   const { incoming, push, chunks, read } = arriving({})
   for (let i = 0; i < 4; i++) await push(Buffer.alloc(64 * KIB, 0xff))
   incoming.end()
@@ -102,7 +102,7 @@ test('a body that is not UTF-8 is gone when it is refused', async () => {
   assert.equal(kept(chunks), 0)
 })
 
-test('the buffers of an ordinary body are left to V8, which is slower once one was taken away', async () => {
+test('the buffers of a body of ordinary size are not freed but left to V8', async () => {
   const ordinary = parts.slice(0, 3)
   const { incoming, push, chunks, read } = arriving({ 'content-length': String(3 * 64 * KIB) })
   for (const part of ordinary) await push(part)

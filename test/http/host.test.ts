@@ -14,7 +14,7 @@ const { server } = await listen(app.app.fetch, [{ host: '127.0.0.1', port: 0 }])
 const { port } = server.address() as AddressInfo
 after(() => server.close())
 
-/** Sends the text as it is and reads until the server ends the connection. */
+/** Sends the text unchanged and reads until the server ends the connection. */
 async function exchange(text: string): Promise<{ status: number; head: string; body: string }> {
   const socket = net.connect({ host: '127.0.0.1', port })
   socket.setEncoding('latin1')
@@ -29,7 +29,7 @@ async function exchange(text: string): Promise<{ status: number; head: string; b
   return { status: Number(status), head: received.slice(0, end), body: received.slice(end + 4) }
 }
 
-/** `Connection: close` ends what HTTP/1.1 would keep. */
+/** `Connection: close`, since HTTP/1.1 keeps the connection open. */
 const ask = (version: string, path: string, ...headers: string[]) =>
   exchange([`GET ${path} HTTP/${version}`, 'Connection: close', ...headers, '', ''].join('\r\n'))
 
@@ -46,7 +46,7 @@ test('HTTP/1.0 without Host is served: probes, look-ups, writes and lists', asyn
   assert.equal((await ask('1.0', '/nothing')).status, 404)
 })
 
-test('a list that is streamed ends with the connection for HTTP/1.0, which knows no chunks', async () => {
+test('a streamed list to an HTTP/1.0 client has no chunks and ends with the connection', async () => {
   assert.equal((await app.post('/pod/traffic/batch', [flow(1, 'streamed'), flow(2, 'streamed')])).json, 2)
   const { status, head, body } = await ask('1.0', '/pod/traffic/streamed')
   assert.equal(status, 200)
@@ -54,7 +54,7 @@ test('a list that is streamed ends with the connection for HTTP/1.0, which knows
   assert.equal(JSON.parse(body).length, 2)
 })
 
-test('HTTP/1.0 with Host is served as before', async () => {
+test('HTTP/1.0 with Host is served', async () => {
   await becomes(async () => (await ask('1.0', '/health', 'Host: broker:9090')).status, 200)
 })
 

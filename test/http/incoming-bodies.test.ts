@@ -17,7 +17,7 @@ function makeIncomingBodies(maxBytes: number) {
   return { incomingBodies, open, cut, errors }
 }
 
-test('bytes count until they are gone, once', () => {
+test('the bytes of a body are counted until it ends, and removed once', () => {
   const { incomingBodies, open } = makeIncomingBodies(1000 * KIB)
   const [a, b] = [open('a'), open('b')]
   a.add(100)
@@ -32,7 +32,7 @@ test('bytes count until they are gone, once', () => {
   assert.equal(incomingBodies.bytes, 0)
 })
 
-test('over the limit the large body goes that has been on its way the longest, and no more than must', () => {
+test('over the limit only the oldest large body is cut, with 503 and Retry-After', () => {
   const { incomingBodies, open, cut, errors } = makeIncomingBodies(1000 * KIB)
   const [slow, later, small] = [open('slow'), open('later'), open('small')]
   slow.add(300 * KIB)
@@ -52,7 +52,7 @@ test('over the limit the large body goes that has been on its way the longest, a
   )
 })
 
-test('what has come whole is not cut: then it is who comes last, unless it is small', () => {
+test('complete bodies and small ones are not cut: a new large body is', () => {
   const { open, cut } = makeIncomingBodies(1000 * KIB)
   const [whole, small, large] = [open('whole'), open('small'), open('large')]
   whole.add(1000 * KIB)

@@ -1,4 +1,4 @@
-/** The quick start: without tokens, and where no address is told, this machine alone is served, and no page that points its name at it. */
+/** Without tokens and without LISTEN_ADDR only this machine is served, and no web page that uses DNS rebinding. */
 import assert from 'node:assert/strict'
 import net from 'node:net'
 import os from 'node:os'
@@ -19,12 +19,12 @@ const loopback = (port: number) => [
 ]
 const fetch = () => new Response('here')
 
-test('without tokens and without LISTEN_ADDR the loopback addresses of both families are served, and no other', () => {
+test('without tokens and without LISTEN_ADDR the broker listens on the loopback addresses of both families only', () => {
   const { listen, isLoopbackOnly } = loadConfig({})
   assert.deepEqual({ listen, isLoopbackOnly }, { listen: loopback(9090), isLoopbackOnly: true })
 })
 
-test('with a token, or with LISTEN_ADDR, it is as it was', () => {
+test('with a token the broker listens on all addresses, with LISTEN_ADDR on that address', () => {
   const everywhere = [
     { host: '::', port: 9090 },
     { host: '0.0.0.0', port: 9090 },
@@ -48,9 +48,9 @@ test('both addresses answer on one port', { skip: !hasIpv6 && 'this machine has 
   for (const host of ['127.0.0.1', '[::1]']) assert.equal((await get(`http://${host}:${port}/`)).text, 'here')
 })
 
-test('a family that the machine lacks is left out', async (t) => {
+test('an address that the machine does not have is left out', async (t) => {
   const port = await freePort()
-  // No machine has an address of the documentation.
+  // 2001:db8::/32 is reserved for documentation, so no machine has this address.
   const listeners = await listenOnEach(fetch, [
     { host: '127.0.0.1', port },
     { host: '2001:db8::1', port },
@@ -60,7 +60,7 @@ test('a family that the machine lacks is left out', async (t) => {
   assert.equal((await get(`http://127.0.0.1:${port}/`)).text, 'here')
 })
 
-test('a port that is taken on one of them is told, and nothing listens', {
+test('a port in use on one of the addresses is an error that names it, and nothing listens', {
   skip: !hasIpv6 && 'this machine has no IPv6',
 }, async (t) => {
   const port = await freePort()
@@ -75,7 +75,7 @@ test('a port that is taken on one of them is told, and nothing listens', {
   await assert.rejects(get(`http://127.0.0.1:${port}/`), { code: 'ECONNREFUSED' })
 })
 
-test('names of this machine are let in, with a port or without, and no other name is', () => {
+test('names of this machine are allowed, with or without a port, and others are not', () => {
   const isAllowed = createHosts([])
   for (const host of [
     'localhost',
@@ -102,7 +102,7 @@ test('names of this machine are let in, with a port or without, and no other nam
     assert.ok(!isAllowed(host), host)
 })
 
-test('names that are configured are let in besides, and with * every name is', () => {
+test('configured names are allowed, too, and with * every name is', () => {
   const isAllowed = createHosts(['ui.example', 'Telemetry-Frontend.shop.svc'])
   for (const host of ['ui.example', 'UI.example:8080', 'ui.example.', 'telemetry-frontend.shop.svc:8080', 'localhost'])
     assert.ok(isAllowed(host), host)
@@ -110,7 +110,7 @@ test('names that are configured are let in besides, and with * every name is', (
   assert.ok(createHosts(['*'])('evil.example'))
 })
 
-test('a page that points a name of its own at this machine gets nothing: 421', async (t) => {
+test('a request with another name in Host is 421, a request with a name of this machine is served', async (t) => {
   const port = await freePort()
   const listeners = await listenOnEach(fetch, loopback(port).slice(0, 1), {
     before: refuseOtherHosts(createHosts([]), 'LISTEN_ADDR'),

@@ -12,7 +12,7 @@ import { startApp } from '../support/app.ts'
 const app = await startApp()
 const { deps, get, logged } = app
 
-/** Old clients call these, or the answer is one document: a parameter that they do not know filters nothing. */
+/** Routes that ignore unknown parameters: old clients call them, or the answer is a single document. */
 const IGNORING = [
   ...['/', '/health', '/metrics', '/version', '/openapi.json'],
   ...['/pod/info', '/pod/namespaces', '/pod/name/:name', '/pod/ip/:ip', '/pod/list/:node'],
@@ -34,11 +34,11 @@ const known = (path: string): string[] =>
     .flatMap((one) => one.routes)
     .filter((one) => one.method === 'GET' && one.path === path)
     .flatMap(({ handler }) => Object.keys(declarationOf(handler).query?.shape ?? {}))
-/** What a route cannot do without. */
+/** The required parameters of a route. */
 const needed = (path: string): string =>
   ['/compute/latest', '/compute/contention'].includes(path) ? 'namespace=shop&' : ''
 
-test('each read says what becomes of a parameter that it does not know', () => {
+test('each read route declares whether it refuses or ignores unknown parameters', () => {
   const said = new Map(reads.map((path) => [path, [] as (string | undefined)[]]))
   for (const { method, path, handler } of routes.flatMap((one) => one.routes))
     if (method === 'GET' && declarationOf(handler).query) said.get(path)!.push(declarationOf(handler).unknownParameters)
@@ -57,21 +57,21 @@ test('each read says what becomes of a parameter that it does not know', () => {
 })
 
 for (const path of reads.filter((one) => !IGNORING.includes(one))) {
-  test(`GET ${path}: a parameter that it does not know is 400 and names those that it knows`, async () => {
+  test(`GET ${path}: an unknown parameter is 400 and the answer names the known ones`, async () => {
     const answer = await get(`${concrete(path)}?${needed(path)}nonsense=1`)
     assert.equal(answer.status, 400)
     const names = known(path)
     const rule =
       names.length > 0 ? `the parameters of this route are ${names.join(', ')}` : 'this route has no parameters'
     assert.equal(answer.text, `Query deserialize error: nonsense: not known here: ${rule}`)
-    // Those that it names are not refused as unknown.
+    // The named parameters are not refused as unknown.
     for (const name of names)
       assert.doesNotMatch((await get(`${concrete(path)}?${needed(path)}${name}=1`)).text, /not known here/)
   })
 }
 
 for (const path of IGNORING) {
-  test(`GET ${path}: a parameter that it does not know changes nothing, and is counted`, async () => {
+  test(`GET ${path}: an unknown parameter does not change the status, and is counted`, async () => {
     const counted = async () =>
       (await deps.metrics.ignoredParameters.get()).values.find(({ labels }) => labels.route === path)?.value ?? 0
     const [plain, before] = [await get(concrete(path)), await counted()]
@@ -81,7 +81,7 @@ for (const path of IGNORING) {
   })
 }
 
-test('the log tells of ignored parameters in one line a minute, whatever was sent', async () => {
+test('three requests with ignored parameters are one log line without their values', async () => {
   for (let i = 0; i < 3; i++) await get('/pod/traffic?namespace=shop')
   const lines = logged.filter(({ msg }) => msg === 'parameters that their route does not know were ignored')
   assert.equal(lines.length, 1)
@@ -99,7 +99,7 @@ const probe = createApp(deps, [
 ])
 const textOf = async (path: string) => (await probe.request(path)).text()
 
-test('a new route refuses what it does not know unless it says otherwise, a look-up too', async () => {
+test('a route, also of a look-up, refuses unknown parameters by default', async () => {
   const rule = 'not known here: the parameters of this route are a, b'
   assert.equal(await textOf('/list/1?a=1&b=2&a=3'), 'x')
   assert.equal(await textOf('/list/1?a=1&A=1'), `Query deserialize error: A: ${rule}`)
@@ -110,7 +110,7 @@ test('a new route refuses what it does not know unless it says otherwise, a look
     assert.equal(await textOf(`/list/1?${name}=1`), `Query deserialize error: ${name}: ${rule}`)
 })
 
-test('of a name that nobody can read little is sent back', async () => {
+test('a long parameter name is cut to 64 characters in the answer, and unprintable characters are replaced', async () => {
   const sent = await textOf(`/list/1?${'x'.repeat(5_000)}=1`)
   assert.equal(
     sent,
@@ -122,7 +122,7 @@ test('of a name that nobody can read little is sent back', async () => {
   )
 })
 
-/** Every list that goes on where a page before ended. */
+/** Every list with pages. */
 const withCursor = reads.filter((path) => known(path).includes('after'))
 
 test('a blank after= is the first page of every list', async () => {
@@ -132,7 +132,7 @@ test('a blank after= is the first page of every list', async () => {
     assert.equal(first.status, 200, path)
     for (const blank of ['after=', 'after', 'after=%20%09', 'after=+']) {
       const { status, text } = await get(`${concrete(path)}?${blank}`)
-      // The age of a summary goes on.
+      // The age of a summary grows between the two requests.
       const seen = (one: string) => one.replace(/"staleSeconds":\d+/, '')
       assert.deepEqual([status, seen(text)], [200, seen(first.text)], `${path}?${blank}`)
     }

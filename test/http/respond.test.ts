@@ -25,7 +25,7 @@ for (const value of [
   ],
   ...['gzip, deflate, br, zstd', 'br;q=0, gzip', 'gzip;foo=bar'],
 ]) {
-  test(`gzip is wanted by ${JSON.stringify(value)}`, () => assert.equal(acceptsGzip(value), true))
+  test(`gzip is accepted by ${JSON.stringify(value)}`, () => assert.equal(acceptsGzip(value), true))
 }
 
 for (const value of [
@@ -45,16 +45,16 @@ for (const value of [
   ],
   ...['gzip;q=0, *', 'br, gzip;q=0'],
 ]) {
-  test(`gzip is not wanted by ${JSON.stringify(value)}`, () => assert.equal(acceptsGzip(value), false))
+  test(`gzip is not accepted by ${JSON.stringify(value)}`, () => assert.equal(acceptsGzip(value), false))
 }
 
-// RFC 9110, 12.5.3: the asterisk stands for the codings that are not named.
+// RFC 9110, 12.5.3: the asterisk matches the codings that are not named.
 for (const [value, expected] of [
   ['*, gzip;q=0', false],
   ['*;q=0, gzip', true],
   ['identity;q=0.5, *;q=0, gzip;q=1.0', true],
 ] as const) {
-  test(`a coding that is named counts before the asterisk: ${value}`, () => assert.equal(acceptsGzip(value), expected))
+  test(`a named coding takes precedence over the asterisk: ${value}`, () => assert.equal(acceptsGzip(value), expected))
 }
 
 const app = await startApp({ CORS_ORIGINS: '*' })
@@ -87,7 +87,7 @@ const probe = createApp({ ...app.deps, draining: () => draining }, [
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   probe.request(path, { method, headers })
 
-test('JSON is sent as it is, text or bytes, with its length in bytes', async () => {
+test('JSON text or bytes are sent unchanged, with the length in bytes', async () => {
   for (const path of ['/text', '/bytes']) {
     const answer = await get(path, { 'accept-encoding': 'gzip' })
     assert.equal(answer.status, 200)
@@ -98,7 +98,7 @@ test('JSON is sent as it is, text or bytes, with its length in bytes', async () 
   }
 })
 
-test('from 8 KiB on an answer is compressed for who asks, and says on what that depends', async () => {
+test('an answer of at least 8 KiB is compressed if the client accepts gzip, and has `Vary: accept-encoding`', async () => {
   for (const path of ['/large', '/large-wide', '/large-bytes']) {
     const packed = await get(path, { 'accept-encoding': 'deflate, gzip' })
     assert.equal(packed.headers.get('content-encoding'), 'gzip')
@@ -115,13 +115,13 @@ test('from 8 KiB on an answer is compressed for who asks, and says on what that 
   }
 })
 
-test('below 8 KiB nothing is compressed', async () => {
+test('an answer below 8 KiB is not compressed', async () => {
   const answer = await get('/small', { 'accept-encoding': 'gzip' })
   assert.equal(answer.headers.get('content-encoding'), null)
   assert.equal((await answer.text()).length, GZIP_MIN_BYTES - 1)
 })
 
-test('text has its status, its length in bytes and its headers', async () => {
+test('a text answer has its status, its length in bytes and its headers', async () => {
   const answer = await get('/teapot')
   assert.equal(answer.status, 418)
   assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8')
@@ -130,7 +130,7 @@ test('text has its status, its length in bytes and its headers', async () => {
   assert.equal(await answer.text(), 'été')
 })
 
-test('every answer may be read by any origin and carries its request id', async () => {
+test('with CORS_ORIGINS=* every answer may be read by any origin and has the request id', async () => {
   for (const path of ['/text', '/large', '/teapot', '/stream', '/unknown']) {
     const answer = await get(path, { 'x-request-id': 'id-12345678' })
     assert.equal(answer.headers.get('access-control-allow-origin'), '*', path)
@@ -138,14 +138,14 @@ test('every answer may be read by any origin and carries its request id', async 
   }
 })
 
-test('a stream has no length', async () => {
+test('a streamed answer has no Content-Length', async () => {
   const answer = await get('/stream')
   assert.equal(answer.headers.get('content-type'), 'application/json')
   assert.equal(answer.headers.get('content-length'), null)
   assert.equal(await answer.text(), '[1,2]')
 })
 
-test('a stream is packed when asked, so that each chunk can be read when it has come', async () => {
+test('a stream is compressed if the client accepts gzip, and each chunk can be decompressed on arrival', async () => {
   const answer = await get('/endless', { 'accept-encoding': 'gzip' })
   assert.equal(answer.headers.get('content-encoding'), 'gzip')
   assert.equal(answer.headers.get('vary'), 'accept-encoding')
@@ -166,7 +166,7 @@ test('a stream is packed when asked, so that each chunk can be read when it has 
 })
 
 for (const bytes of [MAX_WHOLE_BYTES, MAX_WHOLE_BYTES + 1, 3 * MAX_WHOLE_BYTES, 3 * MAX_WHOLE_BYTES + 77]) {
-  test(`an answer of ${bytes} bytes is whole and has its length, in slices or not`, async () => {
+  test(`an answer of ${bytes} bytes is whole and has its length, whether or not it is sent in slices`, async () => {
     sized = Buffer.from(Array.from({ length: bytes }, (_, i) => 32 + ((i * i) % 90)))
     const answer = await get('/sized')
     assert.equal(answer.headers.get('content-length'), String(bytes))
@@ -181,7 +181,7 @@ for (const bytes of [MAX_WHOLE_BYTES, MAX_WHOLE_BYTES + 1, 3 * MAX_WHOLE_BYTES, 
   })
 }
 
-test('an error in a packed stream ends it as an error', async () => {
+test('an error in a compressed stream is an error for the reader', async () => {
   const answer = await get('/broken', { 'accept-encoding': 'gzip' })
   await assert.rejects(answer.arrayBuffer(), /on purpose/)
 })
@@ -198,7 +198,7 @@ test('HEAD has the status and headers of GET and no body', async () => {
   }
 })
 
-test('while the process drains, answers end their connection', async () => {
+test('while the process drains, every answer has `Connection: close`', async () => {
   assert.equal((await get('/text')).headers.get('connection'), null)
   draining = true
   for (const path of ['/text', '/large', '/teapot', '/stream'])

@@ -17,13 +17,13 @@ import { startApp } from '../support/app.ts'
 import { piecesFrom } from '../support/pieces.ts'
 import { until } from '../support/until.ts'
 
-// Before the first test, which may run as soon as it is declared: nothing of this may meet its mocked timers.
+// Started before the first test is declared, since tests run at once and mock the timers.
 const app = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const LONG_MS = 60_000
 const budget = (totalKib: number, waitMs = LONG_MS) => new MemoryBudget({ totalKib, waitMs })
 const refused = (error: unknown) => error instanceof HttpError && error.status === 503
 
-/** Who has been let in so far, by name, in that order. */
+/** Named reads of the budget; `entered` has those admitted so far, in order. */
 function visitors(of: MemoryBudget) {
   const entered: string[] = []
   const releases = new Map<string, () => void>()
@@ -42,7 +42,7 @@ function visitors(of: MemoryBudget) {
   return { entered, come, leave }
 }
 
-test('what fits is let in at once, without a promise', () => {
+test('a read that fits is admitted at once, without a promise', () => {
   const one = budget(100)
   const releases = [one.acquire(40), one.acquire(60)]
   for (const release of releases) assert.equal(typeof release, 'function')
@@ -59,7 +59,7 @@ test('the least charge is one KiB, and fractions round up', () => {
   assert.equal(one.availableKib, 93)
 })
 
-test('a release counts once, however often it is called', () => {
+test('a release frees its charge once, however often it is called', () => {
   const one = budget(100)
   const release = one.acquire(30) as () => void
   one.acquire(30)
@@ -69,7 +69,7 @@ test('a release counts once, however often it is called', () => {
   assert.equal(one.availableKib, 70)
 })
 
-test('first come, first served among those of about the same size', async () => {
+test('reads of about the same size are admitted in the order of arrival', async () => {
   const one = budget(110)
   const { entered, come, leave } = visitors(one)
   await come('a', 60)
@@ -84,7 +84,7 @@ test('first come, first served among those of about the same size', async () => 
   assert.equal(one.availableKib, 9)
 })
 
-test('who comes later waits behind the line, even when it would fit', async () => {
+test('a later read waits behind the queue, even if it would fit', async () => {
   const one = budget(100)
   const { entered, come, leave } = visitors(one)
   await come('a', 60)
@@ -110,8 +110,8 @@ test('who comes later waits behind the line, even when it would fit', async () =
   assert.deepEqual([one.availableKib, one.waiting], [100, 0])
 })
 
-// Of a budget of 6400 KiB those that have passed hold 3200 at most.
-test('a read passes one that waits for others, and for at least four times as much', async () => {
+// In a budget of 6400 KiB, small reads that passed larger ones hold at most 3200.
+test('a read passes waiting reads that need at least four times as much', async () => {
   const one = budget(6_400)
   const { entered, come } = visitors(one)
   await come('a', 5_000)
@@ -123,7 +123,7 @@ test('a read passes one that waits for others, and for at least four times as mu
   assert.equal(one.waiting, 2)
 })
 
-test('no small read passes when those that have are all that is in the way', async () => {
+test('no small read passes a large one that waits only for reads that passed it', async () => {
   const one = budget(6_400)
   const { entered, come, leave } = visitors(one)
   await come('a', 1_000)
@@ -136,7 +136,7 @@ test('no small read passes when those that have are all that is in the way', asy
   assert.deepEqual(entered.slice(6), ['large', 'late'])
 })
 
-test('those that have passed hold half of the budget at most', async () => {
+test('reads that passed a larger one hold at most half of the budget', async () => {
   const one = budget(6_400)
   const { entered, come, leave } = visitors(one)
   await come('a', 2_000)
@@ -165,7 +165,7 @@ test('small reads are served in their order, and wait behind a large one that ca
   assert.deepEqual(entered.slice(4), ['large'])
 })
 
-test('a share shrinks, never grows by that, and lets in who waits for what it gave back', async () => {
+test('keep() shrinks a share, never enlarges it, and the freed KiB admit a waiting read', async () => {
   const one = budget(100)
   const share = one.enter(80) as Share
   const { entered, come } = visitors(one)
@@ -183,7 +183,7 @@ test('a share shrinks, never grows by that, and lets in who waits for what it ga
   assert.equal(one.availableKib, 50)
 })
 
-test('for a next page all is given back first, and the wait for it has no end but the turn', async (t) => {
+test('renew() frees the share first, then waits for its turn without a time limit', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const one = budget(100, 5_000)
   const share = one.enter(60) as Share
@@ -205,7 +205,7 @@ test('for a next page all is given back first, and the wait for it has no end bu
   assert.equal(one.availableKib, 100)
 })
 
-test('who is released while it waits for a next page leaves the line, and holds nothing', async () => {
+test('a share released during renew() leaves the queue and holds nothing', async () => {
   const one = budget(100)
   const share = one.enter(20) as Share
   one.acquire(80)
@@ -236,7 +236,7 @@ test('a read over the total is charged the total and runs alone', async () => {
   assert.equal(one.availableKib, 100)
 })
 
-test('who waits too long is shed with 503, is counted, and takes nothing', async (t) => {
+test('a read that waits too long is shed with 503, is counted, and holds nothing', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const one = budget(100, 5_000)
   const { entered, come, leave } = visitors(one)
@@ -256,7 +256,7 @@ test('who waits too long is shed with 503, is counted, and takes nothing', async
   assert.deepEqual(entered, ['a'])
 })
 
-test('when the head of the line gives up, who is behind it and fits is let in', async (t) => {
+test('when the first read of the queue is shed, the next one is admitted if it fits', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const one = budget(100, 5_000)
   const { entered, come } = visitors(one)
@@ -271,7 +271,7 @@ test('when the head of the line gives up, who is behind it and fits is let in', 
   assert.deepEqual([one.shed, one.availableKib], [1, 0])
 })
 
-test('who was let in is not shed when its wait would have ended', async (t) => {
+test('an admitted read is not shed when its time limit passes', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const one = budget(100, 5_000)
   const { entered, come, leave } = visitors(one)
@@ -284,7 +284,7 @@ test('who was let in is not shed when its wait would have ended', async (t) => {
   assert.deepEqual([one.shed, one.availableKib], [0, 0])
 })
 
-test('without a wait what does not fit is shed at once', () => {
+test('with a wait of 0 a read that does not fit is shed at once', () => {
   const one = budget(100, 0)
   const release = one.acquire(70) as () => void
   assert.throws(() => one.acquire(31), refused)
@@ -294,7 +294,7 @@ test('without a wait what does not fit is shed at once', () => {
   assert.equal(typeof one.acquire(70), 'function')
 })
 
-/** What may come of a budget at any time, whoever comes and goes. */
+/** A random step: a read arrives, leaves, or changes its share, or time passes. */
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('come' as const), kib: fc.integer({ min: 1, max: 1_400 }) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('come' as const), kib: fc.integer({ min: 1, max: 20 }) }) },
@@ -309,7 +309,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('tick' as const) }) },
 )
 
-test('at any time no more is held than there is, who fits is not kept waiting, and none passes another that needs about as much', async (t) => {
+test('in random sequences the budget is never exceeded, a read that fits does not wait, and none passes one of similar size', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const TOTAL = 1_280
   await fc.assert(
@@ -378,10 +378,10 @@ test('at any time no more is held than there is, who fits is not kept waiting, a
         assert.ok(one.availableKib >= 0)
         const asking = inside.filter(({ isRenewing, isGrowing }) => isRenewing || isGrowing)
         assert.equal(one.waiting, waiting.length + asking.length)
-        // Not so when one that asks for more stands before it.
+        // Does not hold while a share that grows or is renewed may be before it.
         if (waiting[0] && asking.length === 0) assert.ok(waiting[0].kib > one.availableKib)
       }
-      // Nobody starves: with those inside gone, all who wait are let in sooner or later, however many small ones come.
+      // No read starves: when admitted reads leave, all waiting ones are admitted in the end.
       while (inside.length > 0 || waiting.length > 0) {
         assert.ok(inside.length > 0, 'who waits waits for nobody')
         inside.shift()!.share!.release()
@@ -393,7 +393,7 @@ test('at any time no more is held than there is, who fits is not kept waiting, a
   )
 })
 
-test('however many small reads keep coming, a large one waits for what was held before and for those few that have passed', async () => {
+test('a large read waits only for reads admitted before it and those that passed it, however many small ones arrive', async () => {
   const costs = fc.array(fc.integer({ min: 1, max: 100 }), { maxLength: 30 })
   await fc.assert(
     fc.asyncProperty(costs, fc.integer({ min: 1_401, max: 6_400 }), async (early, large) => {
@@ -422,7 +422,7 @@ test('however many small reads keep coming, a large one waits for what was held 
 const MIB = 1_024
 const bytesOf = (kib: number) => kib * 1_024
 
-test('a read that grows takes four MiB at a time, and gives them back with the rest', async () => {
+test('a share grows by four MiB at a time, and releases them with the rest', async () => {
   const one = budget(100 * MIB)
   const share = one.enter(2 * MIB) as Share
   await share.grow(bytesOf(2 * MIB))
@@ -439,7 +439,7 @@ test('a read that grows takes four MiB at a time, and gives them back with the r
   assert.deepEqual([share.kib, one.availableKib], [0, 100 * MIB])
 })
 
-test('of two that grow one waits until the other is done: they never wait for each other', async () => {
+test('when two shares grow, one waits until the other has finished, so they do not deadlock', async () => {
   const one = budget(20 * MIB)
   const [a, b] = [one.enter(2 * MIB) as Share, one.enter(2 * MIB) as Share]
   await a.grow(bytesOf(6 * MIB))
@@ -449,13 +449,13 @@ test('of two that grow one waits until the other is done: they never wait for ea
   })
   await a.grow(bytesOf(18 * MIB))
   assert.deepEqual([isGrown, a.kib, one.waiting], [false, 18 * MIB, 1])
-  // Done, though its reader takes its time.
+  // Finished growing, though still held for its reader.
   a.keep(bytesOf(10 * MIB))
   await grown
   assert.deepEqual([b.kib, one.availableKib, one.waiting], [6 * MIB, 4 * MIB, 0])
 })
 
-test('one that grows comes before all that hold nothing, but those that want little', async () => {
+test('a growing share is served before waiting reads, except small ones', async () => {
   const one = budget(20 * MIB)
   const { entered, come, leave } = visitors(one)
   const share = one.enter(2 * MIB) as Share
@@ -471,7 +471,7 @@ test('one that grows comes before all that hold nothing, but those that want lit
   assert.deepEqual([entered, one.waiting], [['a', 'b', 'little', 'grown'], 1])
 })
 
-test('one that waits too long for more is shed with 503, and holds what it had until it is released', async (t) => {
+test('a share that waits too long to grow is shed with 503, and holds its KiB until it is released', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const one = budget(20 * MIB, 5_000)
   const share = one.enter(2 * MIB) as Share
@@ -492,7 +492,7 @@ test('one that waits too long for more is shed with 503, and holds what it had u
   assert.equal(second.kib, 4 * MIB)
 })
 
-test('who is released while it waits for more leaves the line, and lets the next one grow', async () => {
+test('a share released while it waits to grow leaves the queue, and the next share grows', async () => {
   const one = budget(20 * MIB)
   const [a, b] = [one.enter(2 * MIB) as Share, one.enter(2 * MIB) as Share]
   const release = (await one.acquire(16 * MIB)) as () => void
@@ -510,7 +510,7 @@ test('kib rounds bytes up to whole KiB, at least one', () => {
   assert.deepEqual([kib(0), kib(1), kib(1024), kib(1025), kib(5_000 * 4_096)], [1, 1, 1, 2, 20_000])
 })
 
-// From here on: the budget under routes.
+// ---- The budget of routes
 let stall: Promise<void> = Promise.resolve()
 let seenAvailable = -1
 const LARGE_BYTES = 2 * 1024 * 1024
@@ -547,7 +547,7 @@ const probe = createApp(app.deps, [
 ])
 const whole = app.deps.budget.totalKib
 
-test('a route holds its charge while it works, and gives it back, whatever comes of it', async () => {
+test('a route holds its charge while it runs, and releases it after success and after failure', async () => {
   assert.equal((await probe.request('/held')).status, 200)
   assert.equal(seenAvailable, whole - 1_000)
   assert.equal(app.deps.budget.availableKib, whole)
@@ -569,7 +569,7 @@ const get = async (path: string) => {
 }
 const heldKib = () => whole - app.deps.budget.availableKib
 
-test('over a socket the charge is held until the answer has left, and given back when the client goes', async () => {
+test('over a socket the charge is held until the answer has been sent or the client disconnects', async () => {
   let go = () => {}
   stall = new Promise((resolve) => {
     go = resolve
@@ -590,8 +590,8 @@ test('over a socket the charge is held until the answer has left, and given back
   await until('the charge of the answer that failed', () => heldKib() === 0)
 })
 
-test('an answer that is there is charged what it weighs, whatever was charged for making it', async () => {
-  // Nothing of it leaves while the answer before it on the connection is being made.
+test('a finished answer is charged its size, whatever was charged for making it', async () => {
+  // No answer is sent before the first one of the connection is ready.
   let go = () => {}
   stall = new Promise((resolve) => {
     go = resolve
@@ -604,7 +604,7 @@ test('an answer that is there is charged what it weighs, whatever was charged fo
   await until('all is given back', () => heldKib() === 0)
 })
 
-test('a client that leaves while it waits in line holds nothing when its turn has come', async (t) => {
+test('a client that disconnects while it waits holds nothing when its turn comes', async (t) => {
   const waitingBudget = new MemoryBudget({ totalKib: 1_000, waitMs: LONG_MS })
   const patient = createApp({ ...app.deps, budget: waitingBudget }, [
     route().get('/held', access('open'), charge(1_000), (c) => sendJson(c, '[]')),
@@ -624,7 +624,7 @@ test('a client that leaves while it waits in line holds nothing when its turn ha
   await until('all is free', () => waitingBudget.availableKib === 1_000)
 })
 
-test('what is shed is counted for the metrics', async () => {
+test('shed reads are counted in the metrics', async () => {
   const before = app.deps.budget.shed
   const release = await app.deps.budget.acquire(whole)
   const answer = await probe.request('/held')

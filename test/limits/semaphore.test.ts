@@ -5,7 +5,7 @@ import { Semaphore } from '../../lib/limits/semaphore.ts'
 const never = () => {}
 const semaphoreFor = (maxBytes: number) => new Semaphore({ maxBytes, leastBytes: 2, retryAfterSeconds: 5 })
 
-test('one at a time, in the order of arrival', async () => {
+test('payloads are admitted one at a time, in the order of arrival', async () => {
   const semaphore = semaphoreFor(30)
   const order: number[] = []
   const first = await semaphore.acquire(10, never)
@@ -55,13 +55,13 @@ test('a waiting payload whose client disconnects frees its room and is skipped',
   assert.equal(semaphore.waiting, 2)
   end()
   ;(await second)()
-  // By now it has had its turn, or never will.
+  // A late disconnect has no effect.
   leave()
   ;(await third)()
   assert.equal(semaphore.waiting, 0)
 })
 
-test('room is counted in bytes: many small ones wait instead of few large ones, each with a minimum size', async () => {
+test('room is counted in bytes, with a minimum for each payload: many small payloads may wait, or few large ones', async () => {
   const semaphore = semaphoreFor(20)
   const end = await semaphore.acquire(100, never)
   const waiting = [10, 1, 0, 2, 4].map((bytes) => semaphore.acquire(bytes, never))

@@ -1,4 +1,4 @@
-/** Node agents: each posts what it has until it is told that it is stored, with the same uuids, to whichever broker answers. */
+/** Node agents: each repeats a post with the same uuids until it is acknowledged, to any broker. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client, Reply } from './client.ts'
 import { type Flows, Ledger, type Series, uuidOf, type Versions } from './ledger.ts'
@@ -15,7 +15,7 @@ const podAddress = (agent: number, k: number) => `172.20.${agent}.${k + 1}`
 const now = () => new Date().toISOString().slice(0, -1)
 const random = (from: number, to: number) => from + Math.floor(Math.random() * (to - from + 1))
 
-/** Flow number `n`: like no other in any of the three keys. */
+/** Flow number `n`, which differs from all others in each of the three keys. */
 function flow(series: Series, n: number) {
   const agent = n % AGENTS
   const k = n % PODS_OF_AN_AGENT
@@ -39,7 +39,7 @@ export class Agents {
   readonly #ledger: Ledger
   #stopped = false
   #loops: Promise<void>[] = []
-  /** Requests that were answered 200. */
+  /** Count of requests answered 200. */
   answered = 0
 
   constructor(client: Client, ledger: Ledger) {
@@ -59,7 +59,7 @@ export class Agents {
     this.#loop(100, 400, () => this.#repeat())
   }
 
-  /** What is on its way is posted to its end. */
+  /** Stops after the posts under way have been acknowledged. */
   async stop(): Promise<void> {
     this.#stopped = true
     await Promise.all(this.#loops)
@@ -75,7 +75,7 @@ export class Agents {
     this.#loops.push(run())
   }
 
-  /** Posts until it is answered 200; says how many attempts that took. `onFailure` hears of each that was not. */
+  /** Posts until the answer is 200; returns the count of attempts. `onFailure` is called for each failed attempt. */
   async #post(
     path: string,
     body: object,
@@ -97,7 +97,7 @@ export class Agents {
     await this.#flows('f', this.#ledger.take(count), count, true)
   }
 
-  /** `fresh`: nobody else posts these, so that the first attempt stores them all. */
+  /** `fresh`: no other agent posts these flows, so that the first attempt stores them all. */
   async #flows(series: Series, from: number, count: number, fresh: boolean): Promise<Flows> {
     const body = Array.from({ length: count }, (_, k) => flow(series, from + k))
     const { reply, attempts } = await this.#post('/pod/traffic/batch', body)
@@ -123,13 +123,13 @@ export class Agents {
     this.#client.record.violation('a new flow is not called a duplicate', detail, reply.startedAt)
   }
 
-  /** The same flows from two sides at once: one of each is stored. */
+  /** The same flows in two posts at once: each flow is stored once. */
   async #twins(count: number): Promise<void> {
     const from = this.#ledger.take(count)
     await Promise.all([this.#flows('f', from, count, false), this.#flows('d', from, count, false)])
   }
 
-  /** What was acknowledged, under other uuids: a duplicate, whichever broker is asked. */
+  /** Acknowledged flows under other uuids: they are duplicates for every broker. */
   async #repeat(): Promise<void> {
     const known = this.#ledger.someAcknowledged()
     if (!known) return
@@ -154,7 +154,7 @@ export class Agents {
     one.requestId = reply.requestId
   }
 
-  /** One at a time: an agent posts nothing of a pod before the last post was answered. */
+  /** One post at a time: an agent waits for the answer before it posts the pod again. */
   async #pod(agent: number, k: number): Promise<void> {
     const name = podName(agent, k)
     await this.#versioned(this.#ledger.pods, name, '/pod/spec', (version) => ({
@@ -219,7 +219,7 @@ const PATHS = [
   ],
 ]
 
-/** Readers that ask for anything, one after the other. What is answered 200 is whole. */
+/** Readers that send random requests one after the other. Each answer 200 must be whole. */
 export class Readers {
   #stopped = false
   #loops: Promise<void>[] = []

@@ -7,17 +7,17 @@ import type { Dice, Recorder } from './record.ts'
 const KEPT_LOG_LINES = 40
 const KEPT_STDERR_CHARS = 4_000
 
-/** The built broker, one of several, on addresses of its own that it keeps when it is started again. */
+/** One of several built brokers. It keeps its addresses when it is restarted. */
 export class Broker {
   readonly process: Supervised
   readonly name: string
   readonly port: number
   readonly adminPort: number
-  /** Most that any of its processes had resident, MiB. */
+  /** Greatest resident memory of its processes, MiB. */
   peakMib = 0
-  /** Warnings and errors, the last ones. */
+  /** The last warnings and errors. */
   readonly log: string[] = []
-  /** The same by what they say, digits left out. */
+  /** Counts of warnings and errors by message, without digits. */
   readonly said = new Map<string, number>()
 
   private constructor(number: number, ports: [number, number], env: NodeJS.ProcessEnv, dice: Dice, record: Recorder) {
@@ -51,7 +51,7 @@ export class Broker {
       restartMs: () => dice.between(200, 2_000),
       onUnexpected: (how, wasReady) => {
         const last = `${this.log.slice(-3).join(' ')} ${stderr}`.trim()
-        // A start needs the database: without one it gives up in the end, and is tried again.
+        // Without a database a start fails after a time and is repeated.
         if (wasReady) record.violation('a broker stays up', `${this.name} ended ${how}: ${last}`, Date.now() - 30_000)
         else record.print(`${this.name} could not start (${how}): ${last.slice(0, 500)}`)
       },
@@ -73,7 +73,7 @@ export class Broker {
     if (this.log.length > KEPT_LOG_LINES) this.log.shift()
   }
 
-  /** Resident now, MiB, by the peak since the process started. */
+  /** Peak of resident memory since the process started, MiB. */
   sampleMemory(): number {
     try {
       const kib = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${this.process.pid}/status`, 'utf8'))?.[1] ?? 0)

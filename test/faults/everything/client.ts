@@ -1,4 +1,4 @@
-/** Requests as agents and readers send them, each answer held against what every answer must be. */
+/** Requests of agents and readers. Each answer is checked against the rules for all answers. */
 import http from 'node:http'
 import type { Broker } from './broker.ts'
 import type { Recorder } from './record.ts'
@@ -7,7 +7,7 @@ import type { Recorder } from './record.ts'
 const TIMEOUT_MS = 30_000
 
 export interface Reply {
-  /** 0: the connection ended, or the time was over, before the whole answer was there. */
+  /** 0: the connection ended, or the time was over, before the whole answer arrived. */
   status: number
   text: string
   requestId: string
@@ -30,7 +30,7 @@ export class Client {
     return this.brokers[Math.floor(Math.random() * this.brokers.length)]!
   }
 
-  /** Never rejects. `own`: what is sent is right, and an answer of 4xx is not. */
+  /** Never rejects. `own`: the request is valid, so that 4xx is a violation. */
   async send(
     method: string,
     path: string,
@@ -44,7 +44,7 @@ export class Client {
     return reply
   }
 
-  /** No 5xx but 503, that with Retry-After; a request that is right is never called wrong. */
+  /** The only 5xx is 503 with Retry-After; a valid request gets no 4xx except 404 and 408. */
   judge(
     { status, text, requestId, retryAfterMs, broker, startedAt }: Reply,
     method: string,
@@ -56,10 +56,10 @@ export class Client {
     const what = () =>
       `${broker}: ${method} ${path} ${status || 'lost'} after ${Date.now() - startedAt} ms, request ${requestId || '-'}: ${text.slice(0, 200)}`
     if (status >= 500 && status !== 503) record.violation('no 5xx but 503', what(), startedAt)
-    // Probes say how things stand, and promise nothing.
+    // 503 of a health check needs no Retry-After.
     if (status === 503 && retryAfterMs === 0 && path !== '/health')
       record.violation('503 has Retry-After', what(), startedAt)
-    // A process that was stopped in the middle of a request takes its body for a slow one.
+    // A process that was stopped during a request may answer 408, as for a slow body.
     if (own && status >= 400 && status < 500 && status !== 404 && status !== 408)
       record.violation('no 4xx for what is right', what(), startedAt)
     if (record.quiet && own && status !== 200 && status !== 404)

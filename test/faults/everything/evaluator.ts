@@ -1,12 +1,12 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Of a hundred evaluations: how many are refused, and how many never answered. */
+/** Percentages of evaluations that are refused, and that are never answered. */
 const REFUSED = 2
 const SILENT = 1
 const SLOWEST_MS = 200
 
-/** An evaluator that allows everything, mostly. */
+/** An evaluator that allows most flows; some evaluations are refused or not answered. */
 export async function startEvaluator() {
   let asked = 0
   const server = http.createServer((incoming, outgoing) => {

@@ -1,4 +1,4 @@
-/** Everything that can go wrong, each as a function that lets it go wrong for a while and then ends it. */
+/** The faults: each is a function that causes the fault for a while and then ends it. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { HOSTILE, validBodies } from '../../bench/hostile-bodies.ts'
@@ -14,9 +14,9 @@ import type { Dice, Recorder } from './record.ts'
 const SUSPENDED_S = [1, 20] as const
 const LOCKED_S = [1, 40] as const
 const SLOW_S = [10, 30] as const
-/** Between one fault and the next. */
+/** Pause between two faults. */
 const PAUSE_MS = [200, 2_500] as const
-/** A killed process is started again on its own; the next blow to it comes later. */
+/** Pause before the next fault of a killed process, which is restarted meanwhile. */
 const AFTER_KILL_MS = 3_000
 
 export interface Scene {
@@ -25,13 +25,13 @@ export interface Scene {
   server: Server
   pooler: Supervised
   brokers: readonly Broker[]
-  /** Between the brokers and the pooler, and between the pooler and the server. */
+  /** `front` is between the brokers and the pooler, `back` between the pooler and the server. */
   front: LossyProxy
   back: LossyProxy
   client: Client
 }
 
-/** Null when it cannot be now: its target is taken by another fault. */
+/** Null if the fault is not possible now, since another one uses its target. */
 export type Strike = (scene: Scene) => Promise<void> | null
 
 const seconds = (s: number) => `for ${s.toFixed(1)} s`
@@ -41,7 +41,7 @@ async function named(record: Recorder, name: string, work: () => Promise<unknown
   try {
     await work()
   } catch (error) {
-    // The database may have gone meanwhile: that fault has a line of its own.
+    // Another fault may have stopped the database; it has a line of its own.
     record.print(`(${name}: ${(error as Error).message})`)
   } finally {
     record.end(fault)
@@ -125,7 +125,7 @@ const SLOW_PATHS = ['/pod/traffic?limit=20000', '/pod/traffic/storm-1-1', '/pod/
 const FRONT = 'brokers and pooler'
 const BACK = 'pooler and server'
 
-/** How often each is drawn, beside the others. */
+/** The faults with their relative frequencies. */
 export const STRIKES: [weight: number, strike: Strike][] = [
   [3, (scene) => kill(scene, some(scene).process, 'SIGKILL')],
   [1, (scene) => kill(scene, some(scene).process, 'SIGTERM')],
@@ -221,7 +221,7 @@ function draw(dice: Dice): Strike {
   return STRIKES[0]![1]
 }
 
-/** Draws faults until the time is over, a few at once; settles when the last of them has ended. */
+/** Causes random faults until the time is over, a few at once; resolves when the last one has ended. */
 export async function storm(scene: Scene, untilMs: number, mostAtOnce: number): Promise<void> {
   const { dice, record } = scene
   const running = new Set<Promise<void>>()

@@ -6,7 +6,7 @@ import type { Client } from './client.ts'
 const TIMEOUT_MS = 30_000
 const RIGHT = { refused: /^4\d\d$/, valid: /^200$/, either: /^(200|4\d\d)$/ }
 
-/** Sends the bodies at the same time; each is refused, or stored where it is right, or nothing comes of it. */
+/** Sends the bodies at once; each is refused, or stored if it is valid, or has no answer. */
 export async function hostile(
   client: Client,
   broker: Broker,

@@ -1,4 +1,4 @@
-/** What agents posted, and what was acknowledged: held against the database, past the brokers and the pooler. */
+/** Posted and acknowledged data of agents, compared with the database on a direct connection. */
 import type postgres from 'postgres'
 import type { Recorder } from './record.ts'
 
@@ -7,24 +7,24 @@ export interface Flows {
   count: number
   /** First letter of their uuids. */
   series: Series
-  /** Rows that the answers said were stored. */
+  /** Rows that the answers count as stored. */
   claimed: number
-  /** When the answer came. */
+  /** Time of the answer. */
   at: number
-  /** Of the same flows under other uuids, posted at the same time. */
+  /** The same flows under other uuids, posted at the same time. */
   twin?: Flows
 }
 
-/** `f` flows, `d` the same flows again under other uuids at the same time, `e` the same once they were acknowledged. */
+/** `f`: flows; `d`: the same flows under other uuids at the same time; `e`: the same after they were acknowledged. */
 export type Series = 'f' | 'd' | 'e'
 
 export const uuidOf = (series: Series, n: number) =>
   `${series}0000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`
 
-/** A thing that is replaced whole, version by version, each posted until it was acknowledged. */
+/** Versions of an object: each replaces the previous one and is posted until it is acknowledged. */
 export interface Versions {
   acknowledged: number
-  /** Of which some attempt had no answer or was refused: it may be carried out whenever its broker gets to it. */
+  /** Versions with an attempt that had no answer or was refused: a broker may still store it later. */
   unsure: Set<number>
   requestId: string
 }
@@ -35,7 +35,7 @@ export class Ledger {
   readonly #record: Recorder
   #next = 1
   acknowledgedFlows = 0
-  /** Acknowledged, and not looked for since. */
+  /** Acknowledged since the last check. */
   #unchecked: Flows[] = []
   readonly #all: Flows[] = []
   readonly pods = new Map<string, Versions>()
@@ -62,7 +62,7 @@ export class Ledger {
     this.acknowledgedFlows += flows.count
   }
 
-  /** Some that were acknowledged a moment ago or long since. */
+  /** Random acknowledged flows, recent or old. */
   someAcknowledged(): Flows | undefined {
     const last = this.#all.length
     const index =
@@ -76,7 +76,7 @@ export class Ledger {
     return versions
   }
 
-  /** Everything that was acknowledged since the last time is there, and everything that is replaced is as it was last acknowledged. */
+  /** Checks the flows acknowledged since the last check, and the last acknowledged version of each object. */
   async check(sql: postgres.Sql): Promise<number> {
     const flows = await this.#checkFlows(sql)
     await this.#checkVersions(sql, 'pod', this.pods)
@@ -95,7 +95,7 @@ export class Ledger {
         some.push(one)
         size += one.count
       }
-      // A twin may hold the row instead.
+      // The row may have the uuid of the twin instead.
       const uuids = some.flatMap(({ from, count }) =>
         numbers(from, count).flatMap((n) => [uuidOf('f', n), uuidOf('d', n)]),
       )
@@ -171,7 +171,7 @@ export class Ledger {
     }
   }
 
-  /** At the end, all of it once more; returns the number of flows in the table. */
+  /** Checks everything once more at the end; returns the count of stored flows and that of the answers. */
   async checkWhole(sql: postgres.Sql): Promise<{ rows: number; claimed: number }> {
     this.#unchecked = [...this.#all]
     await this.check(sql)

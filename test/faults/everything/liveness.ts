@@ -8,15 +8,15 @@ import type { Recorder } from './record.ts'
 
 const PROBE = fileURLToPath(new URL('probe.ts', import.meta.url))
 const LIMIT_MS = 1_000
-/** When a program that does nothing takes so long to answer at the time, it is the machine. */
+/** If the idle control program takes longer than this at the same time, the machine is too slow to judge. */
 const NOISE_MS = 400
 const CONTROL = 'control'
-/** Clocks of two processes, and a signal on its way. */
+/** Tolerance for the clocks of two processes and the delay of a signal. */
 const MARGIN_MS = 50
-/** What is judged has been over for so long: the control of that time has been heard by then. */
+/** An answer is judged after this delay, when the control of the same time has reported. */
 const JUDGE_AFTER_MS = 1_500
 
-/** Asks `/livez` of every broker each 250 ms, and holds against the limit what was asked of a broker that ran all the time. */
+/** Probes `/livez` of every broker each 250 ms, and checks the time of answers of brokers that ran all the time. */
 export class Liveness {
   readonly #record: Recorder
   readonly #brokers: readonly Broker[]
@@ -25,7 +25,7 @@ export class Liveness {
   #pending: Sample[] = []
   #controls: Sample[] = []
   noisy = 0
-  /** Asked of a broker that was down or stopped, or became so. */
+  /** Probes of brokers that were down or stopped at the time. */
   disturbed = 0
   readonly #timer: NodeJS.Timeout
 
@@ -90,7 +90,7 @@ export class Liveness {
     this.#controls = this.#controls.filter(({ to }) => now - to < 60_000)
   }
 
-  /** A line for each target. */
+  /** One line for each target. */
   summary(): string[] {
     return [...this.#times].map(([target, unsorted]) => {
       const times = unsorted.toSorted((a, b) => a - b)

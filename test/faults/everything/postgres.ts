@@ -20,7 +20,7 @@ import type { Recorder } from './record.ts'
 const READY_WITHIN_MS = 120_000
 const RESTART_MS = 500
 
-/** docs/operations.md asks for these where a pooler leaves a session without settings of its own. */
+/** Settings that docs/operations.md requires behind a pooler that drops the settings of sessions. */
 const ROLE_SETTINGS = {
   statement_timeout: "'30s'",
   jit: 'off',
@@ -31,7 +31,7 @@ const ROLE_SETTINGS = {
   enable_mergejoin: 'off',
 }
 
-/** PostgreSQL and PgBouncer refuse to run as root: then they run as `nobody`, in a folder that is given to it. */
+/** PostgreSQL and PgBouncer refuse to run as root. As root they run as `nobody`, in a folder that belongs to it. */
 export function account(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {}
   const [, , uid, gid] = /^nobody:.*$/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[0].split(':') ?? []
@@ -46,7 +46,7 @@ export function owned(folder: string): string {
   return folder
 }
 
-/** The programs of the newest release on this machine, else those that npm installed. */
+/** The programs of the newest release on this machine, or those installed by npm. */
 function programs(): { postgres: string; initdb: string } {
   const base = '/usr/lib/postgresql'
   try {
@@ -90,7 +90,7 @@ export class Server {
         return child
       },
       restartMs: () => RESTART_MS,
-      // While a backend of the last one is still there it does not start, and is tried again.
+      // A start fails while a backend of the previous server still runs, and is repeated.
       onUnexpected: (how, wasReady) => wasReady && record.print(`the postmaster ended ${how}`),
     })
   }
@@ -134,7 +134,7 @@ export class Server {
     }
   }
 
-  /** Past the pooler, as the superuser, on a connection of its own. Rejects after `limitMs`. */
+  /** Runs `work` as the superuser on a direct connection, without the pooler. Rejects after `limitMs`. */
   async direct<T>(work: (sql: postgres.Sql) => Promise<T>, database = 'broker', limitMs = 30_000): Promise<T> {
     const sql = openPool(`postgres://storm@127.0.0.1:${this.port}/${database}`, {
       max: 1,
@@ -154,7 +154,7 @@ export class Server {
     }
   }
 
-  /** Processes of the brokers' sessions. */
+  /** Process ids of the sessions of brokers. */
   backends(): Promise<number[]> {
     return this.direct(
       async (sql) =>
@@ -166,7 +166,7 @@ export class Server {
     )
   }
 
-  /** Everything of this server that still runs, whoever its parent is now (Linux; elsewhere nothing). */
+  /** Process ids of this server that still run, also without their parent (empty except on Linux). */
   leftovers(): number[] {
     const found: number[] = []
     if (!existsSync('/proc/self/cwd')) return found
@@ -202,7 +202,7 @@ export async function startPooler(
     'pool_mode = transaction',
     'max_client_conn = 500',
     'default_pool_size = 40',
-    // It waits 15 s after a failed connection otherwise, and 120 s with a statement for which there is none.
+    // The defaults are long: 15 s after a failed login, and 120 s for a statement without a connection.
     'server_login_retry = 1',
     'query_wait_timeout = 15',
     'log_connections = 0',

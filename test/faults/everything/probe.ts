@@ -1,6 +1,7 @@
 /**
- * A process of its own, as the kubelet is: asks every target each 250 ms on a new connection, and reports each answer to its parent.
- * Its arguments are names and URLs in turn. With none it is a target that answers at once, and shows what the machine costs.
+ * A process of its own, like the kubelet: probes every target each 250 ms on a new connection, and reports each answer
+ * to its parent. Its arguments are pairs of name and URL. Without arguments it is the control: a target that answers at
+ * once, whose delays are those of the machine.
  */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +11,7 @@ const TIMEOUT_MS = 30_000
 
 export interface Sample {
   target: string
-  /** By the clock, milliseconds. */
+  /** Time in milliseconds. */
   from: number
   to: number
   status: number

@@ -1,4 +1,4 @@
-/** Programs that are started again whenever they end, and that all end with the run: by their ids, never by name. */
+/** Programs that are restarted whenever they end. At the end of the run they are killed by id, never by name. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import net from 'node:net'
@@ -16,7 +16,7 @@ process.once('exit', () => {
   for (const child of started) child.kill('SIGKILL')
 })
 
-/** Remembered until it has ended, so that it ends with us at the latest. */
+/** Registers a process to be killed at the end of the run. */
 export function remembered(child: ChildProcess): ChildProcess {
   started.add(child)
   child.once('exit', () => started.delete(child))
@@ -29,16 +29,16 @@ export interface Program {
   launch: () => ChildProcess
   /** Milliseconds from its end to its next start. */
   restartMs: () => number
-  /** It ended although nobody had struck it. */
+  /** Called when the process ended without a fault. */
   onUnexpected: (how: string, wasReady: boolean) => void
 }
 
 export class Supervised {
   readonly name: string
   child!: ChildProcess
-  /** Taken by a fault that wants it for itself. */
+  /** In use by a fault that needs the process alone. */
   busy = false
-  /** When it was down, or stopped by a signal. The last is open while that lasts. */
+  /** Times when it was down or stopped by a signal. The last one has no end while it lasts. */
   readonly disturbed: Span[] = []
   #wanted = false
   #struck = false
@@ -76,13 +76,13 @@ export class Supervised {
     })
   }
 
-  /** It says that it works. */
+  /** Called when the process reports that it is ready. */
   ready(): void {
     this.#ready = true
     if (!this.#suspended) this.#settle()
   }
 
-  /** A signal that ends it. */
+  /** Sends a signal that ends the process. */
   strike(signal: NodeJS.Signals): void {
     this.#struck = true
     this.#disturb()
@@ -104,7 +104,7 @@ export class Supervised {
     if (this.#ready) this.#settle()
   }
 
-  /** Whether it ran all the time, without having been struck or stopped. */
+  /** Whether it ran all the time, without a fault. */
   ranThrough(from: number, to: number): boolean {
     return !this.disturbed.some((span) => span.from <= to && span.to >= from)
   }
@@ -121,7 +121,7 @@ export class Supervised {
     if (last) last.to = Math.min(last.to, Date.now())
   }
 
-  /** For good. Says how it ended when that was not by itself. */
+  /** Ends the process for good. Returns a message if it had to be killed. */
   async end(signal: NodeJS.Signals): Promise<string | null> {
     this.#wanted = false
     if (!this.child || this.child.exitCode !== null || this.child.signalCode !== null) return null
@@ -136,7 +136,7 @@ export class Supervised {
   }
 }
 
-/** Below those that systems give to outgoing connections, one of which might take the port of a program that is down. */
+/** Below the ephemeral ports, one of which could take the port of a program that is down. */
 const PORTS = [15_000, 31_000] as const
 const MOST_TRIES = 100
 

@@ -1,18 +1,18 @@
-/** A TCP proxy that can swallow the answer to a write that the server has already committed, and cut the connection then. */
+/** A TCP proxy that can drop the answer to a committed write and cut the connection. */
 import { once } from 'node:events'
 import net from 'node:net'
 
-/** Statements of which the answer may be lost: those that write what agents post. */
+/** Statements whose answers may be lost: those that write posts of agents. */
 const WRITES = /insert into traffic|upsert_pods|add_syscalls|upsert_services/
-/** ReadyForQuery, idle: the transaction is over. */
+/** ReadyForQuery, idle: the transaction has ended. */
 const DONE = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
 const ERROR = 0x45
 
 export interface LossyProxy {
   readonly port: number
-  /** Answers lost so far. */
+  /** Count of lost answers. */
   readonly lost: number
-  /** Loses the next answers to writes; 0 ends that. */
+  /** Drops the next `count` answers to writes; 0 ends that. */
   loseAnswers(count: number): void
   /** Resets every connection. */
   cut(): void

@@ -1,4 +1,4 @@
-/** What happened during the run: a line for each fault, and everything that was not as promised. */
+/** The record of the run: one line for each fault, and all violations. */
 import { readFileSync } from 'node:fs'
 
 const MAX_PRINTED_VIOLATIONS = 200
@@ -12,10 +12,10 @@ export interface Fault {
 export class Recorder {
   readonly faults: Fault[] = []
   readonly violations = new Map<string, number>()
-  /** Replies of the brokers by status; `lost` for none, with the reason. */
+  /** Counts of replies by status; missing replies are `lost`, with the reason. */
   readonly statuses = new Map<string, number>()
   readonly startedAt = Date.now()
-  /** After the storm: every answer is to be as if nothing had been. */
+  /** True after the last fault, when no request may fail. */
   quiet = false
   #printed = 0
 
@@ -38,7 +38,7 @@ export class Recorder {
     return this.faults.filter(({ to }) => to === null)
   }
 
-  /** Those that were under way at any time from `fromMs` on, by the clock. */
+  /** Faults under way at any time from `fromMs` to `toMs`. */
   during(fromMs: number, toMs = Date.now()): string {
     const names = this.faults
       .filter(({ from, to }) => from <= toMs && (to ?? toMs) >= fromMs)
@@ -61,7 +61,7 @@ export class Recorder {
   }
 }
 
-/** Numbers from a seed, so that a run's faults can be drawn again. */
+/** Random numbers from a seed, so that the faults of a run can be repeated. */
 export class Dice {
   #state: number
   constructor(seed: number) {
@@ -86,7 +86,7 @@ export class Dice {
   }
 }
 
-/** Processor time that the hypervisor gave to others since the last call, in percent; `?` where the system does not tell. */
+/** Stolen processor time since the last call, in percent; `?` if the system does not report it. */
 export function createStealMeter(): () => string {
   const read = () => {
     try {
