@@ -153,7 +153,7 @@ for (const [belief, isKnown] of [
     for (const [job, batches] of jobs) {
       // Pods are read 5 000 at a time. If statistics say that there are fewer, the planner prefers a sequential scan.
       if (job === deadPodRetention && !isKnown) continue
-      test(`a batch of ${job.name} reads its rows by an index`, async () => {
+      test(`a batch of ${job.name} needs no sequential scan and no sort`, async () => {
         const plans: Plan[] = []
         const pass = await job.run(scene.context(abortedAfter(batches, explaining(plans))))
         assert.equal(pass.batches, batches)
@@ -162,7 +162,7 @@ for (const [belief, isKnown] of [
       })
     }
 
-    test('the cap per pod finds and deletes flows by an index', async () => {
+    test('the cap per pod finds and deletes flows without a sequential scan', async () => {
       const plans: Plan[] = []
       const { config } = scene.context()
       const context = scene.context(abortedAfter(6, explaining(plans)))
