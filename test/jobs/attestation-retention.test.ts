@@ -28,7 +28,7 @@ const contain = (name: string, state = 'terminated') => sql`
   insert into workload_container
   values ('primary', 'shop', 'Deployment', 'web', ${name}, ${digestOf(name)}, 'regular', 'r', '{}', '{}', null, ${state}, null, null,
           now() at time zone 'utc', now() at time zone 'utc')`
-/** Stores results of images that are not in the inventory, each a second older than the one before, from `days` days ago. */
+/** Stores results without an image in the inventory, each a second older than the one before, from `days` days ago. */
 const many = (rows: number, days: number) => sql`
   insert into image_attestation
   select 'sha256:' || md5(n::text) || md5(n::text), 'r', 'unsigned', null, null, null, null, '[]', '[]', '[]', '[]', '[]', '[]', '', t, t

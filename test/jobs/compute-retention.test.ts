@@ -257,7 +257,7 @@ describe('daily partitions', () => {
 })
 
 describe('expired history', () => {
-  /** Stores a row of each table on each of these days, and creates their partitions by a pass with 90 days of retention. */
+  /** Stores a row of each table on each of these days, and runs a pass that creates their partitions. */
   const made = async (...days: number[]) => {
     await post(
       sql,

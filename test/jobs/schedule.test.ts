@@ -16,7 +16,7 @@ const scene = await startScene(chains[0]![0]!)
 const { sql, logged } = scene
 const DONE: Pass = { outcome: 'done', rows: 0, batches: 1 }
 
-/** A job that records its runs. With `firstAfterSecs` 0 it runs after a second or two, the shortest delay of the schedule. */
+/** A job that records its runs. With `firstAfterSecs` 0 it first runs after the shortest delay, a second or two. */
 function job(name: JobName, changes: Partial<Job> = {}) {
   const runs: JobContext[] = []
   const base: Job = {

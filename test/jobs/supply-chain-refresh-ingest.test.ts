@@ -152,7 +152,10 @@ const HOLDS: [step: string, hold: Hold][] = [
   ['it writes details', (held) => held`select from cve_detail where vuln_id = ${COUNTED} for update`],
   ['it writes counts', (held) => held`select from cve_summary where vuln_id = ${COUNTED} for update`],
   ['it deletes counts', (held) => held`select from cve_summary where vuln_id = ${GONE} for update`],
-  ['it deletes a counted vulnerability from the queue', (held) => held`select from summary_news where vuln_id = ${GONE} for update`],
+  [
+    'it deletes a counted vulnerability from the queue',
+    (held) => held`select from summary_news where vuln_id = ${GONE} for update`,
+  ],
   ['it writes the time of the refresh', (held) => held`select from cve_summary_state for update`],
   ['it deletes pages', (held) => held`select from sbom_page where digest = ${EXPIRED} for update`],
   ['it deletes findings', (held) => held`select from image_finding where digest = ${UNUSED} for update`],

@@ -160,8 +160,8 @@ test('a pass ends after 200 batches', async () => {
 })
 
 test('pods above the cap are found after any number of flows of other pods', async () => {
-  // A read takes 100 000 entries. The first ends within `b`, before it has read more of it than the cap; the second ends
-  // within `d`, after more than the cap.
+  // A read takes 100 000 entries. The first ends within `b`, before it has read more entries of `b` than the cap. The
+  // second ends within `d`, after it has read more entries of `d` than the cap.
   await sql`
     insert into traffic (uuid, pod_name, pod_namespace, peer_kind, time_stamp)
     select p || i, p, 'shop', 'pod', ${ago(10)}::text::timestamp

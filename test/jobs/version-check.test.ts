@@ -107,7 +107,7 @@ const failures: [what: string, answer: StubAnswer][] = [
   ['a cut connection', 'reset'],
 ]
 for (const [what, bad] of failures) {
-  test(`${what}: the pass fails without a log line, the stored versions stay, and the next pass is skipped`, async () => {
+  test(`${what}: the pass fails silently, the stored versions stay, and the next pass is skipped`, async () => {
     await sql`update install set latest = '{"chart":"2.4.9"}', checked_at = '2024-05-01'`
     const before = await install()
     answer = bad
