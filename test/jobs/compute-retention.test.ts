@@ -17,7 +17,7 @@ type Table = (typeof TABLES)[number]
 const [clock] = await sql<
   { secs: number }[]
 >`select extract(epoch from date_trunc('day', now() at time zone 'utc'))::float8 as secs`
-/** Noon, `days` days from today. Today is the day on which the file started, so that the tests also pass at midnight. */
+/** Noon, `days` days from today, the day on which the file started: the tests also pass at midnight. */
 const noon = (days: number) => clock!.secs + days * DAY + DAY / 2
 const dayOf = (days: number) => new Date(noon(days) * 1000).toISOString().slice(0, 10).replaceAll('-', '')
 
