@@ -19,16 +19,16 @@ beforeEach(async () => {
   await sql`truncate image_attestation, workload_container, image`
 })
 
-/** Stores a result of that name, checked so many days ago, of an image that the inventory has. */
+/** Stores a result for an image of the inventory, checked `days` days ago. */
 const store = (name: string, days: number) =>
   storeAttestation(scene, digestOf(name), { repository: name, checked_at: ago(days * DAY) })
 const forget = (...names: string[]) => sql`delete from image where digest in ${sql(names.map(digestOf))}`
-/** A container of the image of that name, of which there may be no row. */
+/** Stores a container of the image `name`; the image itself may be missing from the inventory. */
 const contain = (name: string, state = 'terminated') => sql`
   insert into workload_container
   values ('primary', 'shop', 'Deployment', 'web', ${name}, ${digestOf(name)}, 'regular', 'r', '{}', '{}', null, ${state}, null, null,
           now() at time zone 'utc', now() at time zone 'utc')`
-/** So many results of images that the inventory does not have, checked as many minutes and so many days ago. */
+/** Stores results without an image in the inventory, each a second older than the one before, from `days` days ago. */
 const many = (rows: number, days: number) => sql`
   insert into image_attestation
   select 'sha256:' || md5(n::text) || md5(n::text), 'r', 'unsigned', null, null, null, null, '[]', '[]', '[]', '[]', '[]', '[]', '', t, t
@@ -40,7 +40,7 @@ const left = async () =>
 const total = async () => Number((await sql`select count(*) as n from image_attestation`)[0]!.n)
 const withDays = (attestationRetentionDays: number) => ({ config: { ...config, attestationRetentionDays } })
 
-test('what was not checked again for 7 days goes, of images that run too; the rest stays', async () => {
+test('results not checked again for 7 days are deleted, also those of running images; younger ones stay', async () => {
   for (const [name, days] of Object.entries({ old: 8, running: 9, young: 6, now: 0 })) await store(name, days)
   await contain('running', 'running')
   assert.equal(await count(), 2)
@@ -49,7 +49,7 @@ test('what was not checked again for 7 days goes, of images that run too; the re
   assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 2 })
 })
 
-test('the window: a result exactly that old stays, one a microsecond older goes', async () => {
+test('a result exactly 7 days old stays, one a microsecond older is deleted', async () => {
   await sql.begin(async (now) => {
     for (const [name, age] of [
       ['at', '7 days'],
@@ -68,7 +68,7 @@ test('the window: a result exactly that old stays, one a microsecond older goes'
   assert.deepEqual(await left(), ['ahead', 'at'])
 })
 
-test('0 days keep results by age; those of images that have left the inventory go nonetheless', async () => {
+test('0 days keep results of any age; results of images that left the inventory are still deleted', async () => {
   await store('old', 4_000)
   await store('left', 0)
   await forget('left')
@@ -78,13 +78,13 @@ test('0 days keep results by age; those of images that have left the inventory g
   assert.equal((await run(withDays(3_999))).rows, 1)
 })
 
-test('the days are those of the configuration', async () => {
+test('the configuration sets the number of days', async () => {
   await store('a', 3)
   assert.equal((await run(withDays(4))).rows, 0)
   assert.equal((await run(withDays(2))).rows, 1)
 })
 
-test('an image has left the inventory when it has neither a row nor a container, whatever the state of that', async () => {
+test('an image has left the inventory when it has neither a row nor a container in any state', async () => {
   for (const name of ['image', 'image-and-container', 'running', 'terminated', 'neither']) await store(name, 1)
   await forget('running', 'terminated', 'neither')
   await contain('image-and-container')
@@ -95,7 +95,7 @@ test('an image has left the inventory when it has neither a row nor a container,
   assert.deepEqual(await left(), ['image', 'image-and-container', 'running', 'terminated'])
 })
 
-test('it runs each hour, first after 180 seconds, in a chain of its own, with 0 days too', () => {
+test('the job runs each hour, first after 180 seconds, in a chain of its own, also with 0 days', () => {
   assert.equal(attestationRetention.firstAfterSecs, 180)
   for (const days of [0, 7]) assert.equal(attestationRetention.everySecs(withDays(days).config), 3_600)
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('it runs each hour, first after 180 seconds, in a chain of its own, with 0 
   )
 })
 
-test('batches are of 5 000 rows, by age and by the inventory', async () => {
+test('deletion by age and by inventory both use batches of 5 000 rows', async () => {
   await many(2 * BATCH_ROWS + 1, 8)
   await keepAll()
   assert.deepEqual(await run(), { outcome: 'done', rows: 10_001, batches: 4 })
@@ -115,14 +115,14 @@ test('batches are of 5 000 rows, by age and by the inventory', async () => {
   assert.equal(await total(), 0)
 })
 
-test('more results of one moment than a batch has go in one pass', async () => {
+test('results with one check time that exceed a batch are all deleted in one pass', async () => {
   await many(BATCH_ROWS + 1, 8)
   await keepAll()
   await sql`update image_attestation set checked_at = ${ago(8 * DAY)}::text::timestamp`
   assert.deepEqual(await run(), { outcome: 'done', rows: BATCH_ROWS + 1, batches: 3 })
 })
 
-test('a pass deletes 20 batches by age at most, the oldest first, and the next does the rest', {
+test('a pass deletes at most 20 batches by age, the oldest first, and the next pass does the rest', {
   timeout: 900_000,
   skip: onlyFull,
 }, async () => {
@@ -136,7 +136,7 @@ test('a pass deletes 20 batches by age at most, the oldest first, and the next d
   assert.deepEqual([(await run()).rows, await total()], [5, 0])
 })
 
-test('of images that were seen to have left those stay that have come back by a row or by a container alone', async () => {
+test('an image that came back to the inventory, as a row or only as a container, keeps its result', async () => {
   for (const name of ['container', 'image', 'neither']) await store(name, 1)
   await forget('container', 'neither')
   await contain('container')
@@ -145,7 +145,7 @@ test('of images that were seen to have left those stay that have come back by a 
   assert.deepEqual(await left(), ['container', 'image'])
 })
 
-test('a result that is being written at that moment is passed over', async () => {
+test('a result that another transaction is writing is skipped until the next pass', async () => {
   for (const name of ['old', 'other']) await store(name, 8)
   await store('left', 1)
   await forget('left')
@@ -157,7 +157,7 @@ test('a result that is being written at that moment is passed over', async () =>
   assert.equal((await run()).rows, 2)
 })
 
-test('behind a whole batch of results that are being written a pass goes on', async () => {
+test('a pass deletes the results after a whole batch that another transaction has locked', async () => {
   await many(BATCH_ROWS + 10, 8)
   await keepAll()
   await sql.begin(async (post) => {
@@ -167,7 +167,7 @@ test('behind a whole batch of results that are being written a pass goes on', as
   assert.equal(await total(), BATCH_ROWS)
 })
 
-test('an image that is checked again between being found and being deleted keeps its result', async () => {
+test('a result that is replaced after the pass found it, before its deletion, stays', async () => {
   for (const name of ['old', 'other']) await store(name, 8)
   await keepAll()
   const pass = await scene.whileDeleting('image_attestation', 'before', () => store('old', 0))
@@ -175,7 +175,7 @@ test('an image that is checked again between being found and being deleted keeps
   assert.deepEqual(await left(), ['old'])
 })
 
-test('an image that is checked again while its old result is being deleted has the new one', async () => {
+test('a result that is posted while the old one is being deleted is stored', async () => {
   await store('old', 8)
   let checked: Promise<unknown> | undefined
   const pass = await scene.whileDeleting('image_attestation', 'after', async () => {
@@ -190,12 +190,12 @@ test('an image that is checked again while its old result is being deleted has t
   assert.equal(row!.is_new, true)
 })
 
-test('an image that comes back after it was looked at keeps its result: posted anew, posted as it was, or not posted', async () => {
+test('an image that comes back after the pass read the inventory keeps its result: replaced, posted again unchanged, or not posted', async () => {
   for (const how of ['newer', 'same', 'not at all']) {
     await sql`truncate image_attestation, image`
     const row = await storeAttestation(scene, digestOf('back'), { repository: 'back', checked_at: ago(DAY) })
     await forget('back')
-    // The lock that the batch passes over would do, too: it waits at the door of the function instead, with its snapshot taken.
+    // A row lock would make the batch skip the row. The wrapper makes it wait instead, after it has taken its snapshot.
     await sql.unsafe('alter function delete_attestations(text[]) rename to forget_at_once')
     await sql.unsafe(`
       create function delete_attestations(digests text[]) returns integer language plpgsql
@@ -223,7 +223,7 @@ test('an image that comes back after it was looked at keeps its result: posted a
   }
 })
 
-test('results and pods are posted all the while: each result is there afterwards', { timeout: 900_000 }, async (t) => {
+test('no result is lost when results and pods are posted during a pass', { timeout: 900_000 }, async (t) => {
   const names = Array.from({ length: 30 }, (_, n) => `raced-${n}`)
   const db = scene.otherProcess(t)
   const post = async (name: string) => {
@@ -261,13 +261,13 @@ test('with the lock held elsewhere it reports skipped and does nothing', async (
   assert.equal(await total(), 2)
 })
 
-test('aborted between two batches it keeps what it did, and the next pass does the rest', async () => {
+test('a pass aborted between two batches keeps its deletions, and the next pass does the rest', async () => {
   await many(BATCH_ROWS + 2, 8)
   assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: BATCH_ROWS, batches: 1 })
   assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 2 })
 })
 
-test('counting says how many a pass would remove, each once, and removes none', async () => {
+test('counting returns the number of results that a pass would delete, each once, and deletes none', async () => {
   await many(3, 8)
   await store('old', 8)
   await store('young', 1)
@@ -275,7 +275,7 @@ test('counting says how many a pass would remove, each once, and removes none', 
   assert.equal(await total(), 5)
 })
 
-test('after a pass exactly those are left that are young enough and of an image that the inventory knows', {
+test('a pass leaves exactly the young results of images in the inventory', {
   timeout: 900_000,
 }, async () => {
   const result = fc.record({

@@ -11,7 +11,7 @@ beforeEach(async () => {
   await sql`truncate audit_verdict`
 })
 
-/** Stores `n` verdicts of one moment. */
+/** Stores `n` verdicts with the same time. */
 async function verdicts(n: number, secsAgo: number, policy = 'web'): Promise<void> {
   await sql`
     insert into audit_verdict (policy_uid, policy_namespace, policy_name, direction, dst_port, protocol, reason, observed_at, verdict)
@@ -25,7 +25,7 @@ async function stored(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ policy_name, n }) => [policy_name, n]))
 }
 
-test('a verdict that is older than 30 days goes, a younger one stays as it is', async () => {
+test('a verdict older than 30 days is deleted, a younger one stays unchanged', async () => {
   await verdicts(1, 30 * DAY - 60, 'young')
   await verdicts(1, 30 * DAY + 60, 'old')
   const [young] = await sql`select * from audit_verdict where policy_name = 'young'`
@@ -33,7 +33,7 @@ test('a verdict that is older than 30 days goes, a younger one stays as it is', 
   assert.deepEqual([...(await sql`select * from audit_verdict`)], [young])
 })
 
-test('the cutoff: a verdict exactly that old stays, one a microsecond older goes', async () => {
+test('a verdict exactly 30 days old stays, one a microsecond older is deleted', async () => {
   await sql.begin(async (now) => {
     await now`
       insert into audit_verdict (policy_uid, policy_namespace, policy_name, direction, dst_port, protocol, reason, observed_at, verdict)
@@ -45,7 +45,7 @@ test('the cutoff: a verdict exactly that old stays, one a microsecond older goes
   assert.deepEqual(await stored(), { at: 1 })
 })
 
-test('now is that of the database in UTC, whatever the zone of the session', async () => {
+test('age is measured in UTC by the clock of the database, whatever the time zone of the session', async () => {
   await sql.begin(async (now) => {
     await now`set local time zone 'Pacific/Kiritimati'`
     await now`
@@ -57,7 +57,7 @@ test('now is that of the database in UTC, whatever the zone of the session', asy
   assert.deepEqual(await stored(), { at: 1 })
 })
 
-test('the days and the interval are those of the configuration; 0 days turn it off', async () => {
+test('the configuration sets the days and the interval; 0 days turn the job off', async () => {
   await verdicts(1, 3 * DAY)
   const { config } = scene.context()
   assert.equal((await run()).rows, 0)
@@ -67,7 +67,7 @@ test('the days and the interval are those of the configuration; 0 days turn it o
   assert.equal(auditRetention.firstAfterSecs, 60)
 })
 
-test('verdicts of one microsecond are told apart: no batch takes more than its rows, none is left', async () => {
+test('many verdicts with the same time are deleted in batches of the configured size, and none is left', async () => {
   await verdicts(250, 40 * DAY, 'old')
   await verdicts(150, 0, 'young')
   assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 100, batches: 1 })
@@ -76,21 +76,21 @@ test('verdicts of one microsecond are told apart: no batch takes more than its r
   assert.deepEqual(await stored(), { young: 150 })
 })
 
-test('the oldest go first', async () => {
+test('the oldest verdicts are deleted first', async () => {
   await verdicts(60, 40 * DAY, 'b')
   await verdicts(60, 50 * DAY, 'a')
   await run(abortedAfter(1, scene.db))
   assert.deepEqual(await stored(), { b: 20 })
 })
 
-test('a pass ends after 200 batches, and the next does the rest', async () => {
+test('a pass ends after 200 batches, and the next pass does the rest', async () => {
   await verdicts(20_050, 40 * DAY, 'old')
   assert.equal(await count(), 20_000)
   assert.deepEqual(await run(), { outcome: 'capped', rows: 20_000, batches: 200 })
   assert.deepEqual(await run(), { outcome: 'done', rows: 50, batches: 1 })
 })
 
-test('a verdict that somebody has locked is passed over, and others are not held up', async () => {
+test('a verdict that another session has locked is skipped, and the others are deleted', async () => {
   await verdicts(1, 41 * DAY, 'locked')
   await verdicts(150, 40 * DAY, 'old')
   await sql.begin(async (other) => {
@@ -125,14 +125,14 @@ test('aborted before the first batch it does nothing', async () => {
   assert.deepEqual(await stored(), { old: 1 })
 })
 
-test('counting says what a pass would delete, and deletes nothing', async () => {
+test('counting returns the number of rows that a pass would delete, and deletes none', async () => {
   await verdicts(250, 40 * DAY, 'old')
   await verdicts(3, 0, 'young')
   await scene.whileLocked('audit-retention', async () => assert.equal(await count(), 250))
   assert.deepEqual(await stored(), { old: 250, young: 3 })
 })
 
-test('a table without rows: one batch, nothing deleted', async () => {
+test('a pass over an empty table has one batch and deletes nothing', async () => {
   assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
   assert.equal(await count(), 0)
 })

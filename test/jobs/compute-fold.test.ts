@@ -27,7 +27,7 @@ const scene = await startScene(computeFold)
 const { run, count, sql } = scene
 const { config } = scene.context()
 
-/** The hour that the file began in; a minute at its end is not folded by a pass of 24 hours, nor is one of the next hour. */
+/** The start of the current hour, read once, so that the tests stay right when the hour changes during the run. */
 const [clock] = await sql<
   { secs: number }[]
 >`select extract(epoch from date_trunc('hour', now() at time zone 'utc'))::float8 as secs`
@@ -51,7 +51,7 @@ const lateMinutes = async () => (await sql`select from compute_minute where is_l
 const assertFolded = async (minutes: readonly Minute[], before = YESTERDAY) =>
   assert.equal(difference(await stored(sql), foldedAtOnce(minutes, before)), null)
 
-test('it runs as often as configured, first after 90 seconds, behind the job that makes days, and not with 0 days', () => {
+test('the job runs at the configured interval, first after 90 seconds, after compute-retention in its chain, and never with 0 days', () => {
   assert.equal(computeFold.firstAfterSecs, 90)
   assert.equal(computeFold.everySecs({ ...config, computeRetentionIntervalSecs: 77 }), 77)
   assert.equal(computeFold.everySecs({ ...config, computeHistoryRetentionDays: 0 }), null)
@@ -61,8 +61,8 @@ test('it runs as often as configured, first after 90 seconds, behind the job tha
   )
 })
 
-describe('what is folded', () => {
-  test('five minutes of a container become a row, and the hour that the oldest minute is in stays as it is', async () => {
+describe('folding', () => {
+  test('minutes of a container become one row for each five minutes; those of the last 24 hours stay minutes', async () => {
     const start = YESTERDAY - 2 * HOUR
     const minutes = [
       ...at(start, start + 60, start + 299, start + 300, YESTERDAY - 1, YESTERDAY, NOW - 60),
@@ -81,7 +81,7 @@ describe('what is folded', () => {
     await assertFolded(minutes)
   })
 
-  test('means, maxima, the last by time, sums and what is newest', async () => {
+  test('a row has the means, maxima and sums of its minutes, and the last values by time', async () => {
     const start = YESTERDAY - HOUR
     const minutes: Minute[] = [
       {
@@ -120,7 +120,7 @@ describe('what is folded', () => {
     assert.deepEqual([other!.runq_count, other!.runq_hist], ['0', null], 'a run queue is unknown only where all are')
   })
 
-  test('no value stops it: sums end at the largest number, and a mean of nothing or of no bounds counts as one within', async () => {
+  test('extreme values do not stop a fold: sums are capped at the largest bigint, and means stay within bounds', async () => {
     const start = YESTERDAY - HOUR
     const most = '9223372036854775807'
     const wild = (n: number, avg: unknown) => ({
@@ -158,7 +158,7 @@ describe('what is folded', () => {
     assert.equal(rows[1]!.runq_hist, `{${hist.join(',')}}`)
   })
 
-  test('what is before the days that are kept is passed over, and the line with it', async () => {
+  test('minutes older than the retention are not folded', async () => {
     const old = NOW - 9 * DAY
     await post(sql, at(old, YESTERDAY - HOUR))
     assert.equal(await count(), 1)
@@ -170,7 +170,7 @@ describe('what is folded', () => {
     assert.equal((await run(withHours(24, { computeHistoryRetentionDays: 30 }))).rows, 1)
   })
 
-  test('a row that was posted counts as one minute, and as the newest', async () => {
+  test('a posted five-minute row counts as one minute, and its values as the newest', async () => {
     const start = YESTERDAY - HOUR
     await postFolded(sql, [{ container: 1, at: start, values: { ...plain(9), ...runq(5, [1, 1]) } }])
     await post(sql, [
@@ -201,7 +201,7 @@ describe('what is folded', () => {
     )
   })
 
-  test('the rows of a container are written beside each other, an hour at a time', async () => {
+  test('the rows of a container for an hour are stored next to each other', async () => {
     const start = YESTERDAY - HOUR
     const times = Array.from({ length: 12 }, (_, i) => start + i * 300)
     await post(
@@ -216,7 +216,7 @@ describe('what is folded', () => {
     )
   })
 
-  test('with many containers an hour is folded in steps, and the line stands between them', async () => {
+  test('an hour with too many minutes is folded in steps, and the fold line moves with each step', async () => {
     const start = YESTERDAY - HOUR
     const minutes = [1, 2, 3].flatMap((container) => [0, 60, 300, 900].map((secs) => ({ container, at: start + secs })))
     await post(sql, minutes)
@@ -234,7 +234,7 @@ describe('what is folded', () => {
     assert.equal(await minutesRead(sql), 13)
   })
 
-  test('a pass folds at most 120 times five minutes and one hour more, the next goes on', async () => {
+  test('a pass ends once it has folded 120 five-minute periods, and the next pass continues', async () => {
     const first = YESTERDAY - 30 * HOUR
     const minutes = Array.from({ length: 13 }, (_, i) => ({ container: 1, at: first + i * HOUR }))
     await post(sql, minutes)
@@ -245,8 +245,8 @@ describe('what is folded', () => {
   })
 })
 
-describe('minutes that come late', () => {
-  test('one is read as a minute until it is merged, and then the row is as if it had been in time', async () => {
+describe('late minutes', () => {
+  test('a late minute is read as a minute until it is merged; then its row is the same as if it had been in time', async () => {
     const start = YESTERDAY - 3 * HOUR
     const first: Minute[] = [
       { container: 1, at: start + 60, values: { ...plain(7), ...runq(9, [1, 1]) } },
@@ -272,7 +272,7 @@ describe('minutes that come late', () => {
     await assertFolded([...first, ...late])
   })
 
-  test('one that is not old enough by now stays a minute', async () => {
+  test('a late minute of the last 24 hours is not merged yet', async () => {
     await run(withHours(1))
     const minutes = at(NOW - 23 * HOUR, NOW - 26 * HOUR)
     await post(sql, minutes)
@@ -283,7 +283,7 @@ describe('minutes that come late', () => {
     assert.equal(await minutesRead(sql), 2)
   })
 
-  test('one that comes while its hour is about to be folded is late, and counts once', async () => {
+  test('a minute that is posted after its hour was closed, before it is folded, is late and counts once', async () => {
     const start = YESTERDAY - HOUR
     await post(sql, at(start))
     const { db } = scene.context()
@@ -296,7 +296,7 @@ describe('minutes that come late', () => {
     assert.equal(await minutesRead(sql), 2)
   })
 
-  test('a fold waits for posts under way, and takes their minutes', async () => {
+  test('a fold waits for open posts and folds their minutes', async () => {
     const start = YESTERDAY - HOUR
     let pass: Promise<unknown> | undefined
     await post(sql, at(start), async () => {
@@ -308,7 +308,7 @@ describe('minutes that come late', () => {
     await assertFolded(at(start))
   })
 
-  test('they are merged in batches, those of the same five minutes together', async () => {
+  test('late minutes are merged in batches, those of one five-minute row together', async () => {
     await run()
     const start = YESTERDAY - HOUR
     await post(sql, at(...Array.from({ length: 30 }, (_, i) => start + i * 60)))
@@ -329,7 +329,7 @@ describe('minutes that come late', () => {
   })
 })
 
-/** Of an hour and a half, most of it in the same few times five minutes. */
+/** A minute within an hour and a half, mostly in the first 15 minutes, so that several share a row. */
 const minute = fc.record({
   container: fc.integer({ min: 1, max: 3 }),
   at: fc
@@ -352,7 +352,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 24, max: 29 }) },
 )
 
-test('however minutes come and folds go, the rows are those of folding all at once', async () => {
+test('posts and folds in any order give the same rows as folding all minutes at once', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 8 }), async (steps) => {
       await sql`truncate compute_minute, compute_folded`
@@ -377,8 +377,8 @@ test('however minutes come and folds go, the rows are those of folding all at on
   )
 })
 
-describe('beside others', () => {
-  test('while another process has the lock nothing is done', async () => {
+describe('concurrency', () => {
+  test('with the lock held elsewhere a pass reports skipped', async () => {
     await post(sql, at(YESTERDAY - HOUR))
     await run(abortedAfter(1, scene.db))
     await scene.whileLocked('compute-fold', async () => {
@@ -387,7 +387,7 @@ describe('beside others', () => {
     assert.equal((await run()).rows, 1)
   })
 
-  test('two folds at once fold each minute once', async (t) => {
+  test('concurrent folds fold each minute once', async (t) => {
     const minutes = Array.from({ length: 60 }, (_, i) => ({
       container: (i % 3) + 1,
       at: YESTERDAY - 8 * HOUR + i * 400,
@@ -418,12 +418,12 @@ describe('beside others', () => {
   })
 })
 
-test('minutes are found by their block ranges, and no table is read from end to end', async () => {
+test('minutes are found by the BRIN index on their time, without a sequential scan', async () => {
   const start = YESTERDAY - 5 * HOUR
   await manyMinutes(sql, start, 20_000)
   await sql`vacuum analyze compute_minute`
   await sql.begin(async (tx) => {
-    // What the session has not told of yet may be of statements before.
+    // The counters may include earlier statements of the session, so only the difference counts.
     const scans = async () => {
       const rows = await tx<{ name: string; n: number }[]>`
         select c.relname as name, pg_stat_get_xact_numscans(c.oid)::int as n from pg_class c where c.relname like 'compute_minute_other%'`

@@ -1,4 +1,4 @@
-/** Minutes as a post of history stores them, and what they are folded into, computed here. */
+/** Minutes as a post of history stores them, and a model of the rows that they are folded into. */
 import type postgres from 'postgres'
 
 export const BUCKET_SECS = 300
@@ -49,7 +49,7 @@ export const runq = (n: number, hist: (number | string)[] | null): Values => ({
 
 const wire = (at: number) => new Date(at * 1000).toISOString().slice(0, -1)
 
-/** Stores minutes in one transaction as a post does: those before the line are late; one that is known already changes nothing. */
+/** Stores minutes in one transaction as a post does: those before the fold line are late, known ones change nothing. */
 export async function post(
   sql: postgres.Sql,
   minutes: readonly Minute[],
@@ -87,7 +87,7 @@ async function insert(
   )
 }
 
-/** The numbers of a row, the whole ones exact. */
+/** The numbers of a row; whole numbers are exact. */
 export type Row = Record<string, number | bigint | null | string>
 
 const big = (value: unknown): bigint | null => (value === null || value === undefined ? null : BigInt(value as string))
@@ -100,7 +100,7 @@ const most = (values: (bigint | null)[]) =>
   values.reduce((top, value) => (top === null || (value !== null && value > top) ? value : top), null)
 const mean = (values: number[]) => values.reduce((total, value) => total + value, 0) / values.length
 
-/** The five-minute row of the minutes of one container (docs/contract.md#compute). */
+/** The row that the minutes of one container within five minutes become (docs/contract.md#compute). */
 function folded(minutes: readonly Minute[]): Row {
   const ordered = minutes.toSorted((a, b) => a.at - b.at).map(({ values }): Values => ({ ...plain(1), ...values }))
   const newest = ordered.at(-1)!
@@ -126,7 +126,7 @@ function folded(minutes: readonly Minute[]): Row {
 
 const keyOf = (container: number, at: number) => `${container} ${wire(at - (at % BUCKET_SECS))}`
 
-/** The rows that all minutes before a time come to, by container and time. */
+/** The expected rows for all minutes before a time, by container and time. */
 export function foldedAtOnce(minutes: readonly Minute[], before: number): Map<string, Row> {
   const groups = new Map<string, Minute[]>()
   for (const minute of minutes.filter(({ at }) => at < before)) {
@@ -136,7 +136,7 @@ export function foldedAtOnce(minutes: readonly Minute[], before: number): Map<st
   return new Map([...groups].map(([key, group]) => [key, folded(group)]))
 }
 
-/** What is stored, in the same form. */
+/** The stored rows, in the form of `foldedAtOnce`. */
 export async function stored(sql: postgres.Sql): Promise<Map<string, Row>> {
   const rows = await sql`
     select f.*, to_char(f.ts, 'YYYY-MM-DD"T"HH24:MI:SS.MS') as at, array_to_string(f.runq_hist, ',', '?') as hist from compute_folded f`
@@ -155,7 +155,7 @@ export async function stored(sql: postgres.Sql): Promise<Map<string, Row>> {
   )
 }
 
-/** Whether two sets of rows are the same, means to a millionth or to 1 where they are whole; null, or what differs. */
+/** The first difference between two sets of rows, or null. Means may differ by a millionth, whole-number means by 1. */
 export function difference(found: Map<string, Row>, wanted: Map<string, Row>): string | null {
   for (const key of new Set([...found.keys(), ...wanted.keys()])) {
     const [one, other] = [found.get(key), wanted.get(key)]
@@ -171,7 +171,7 @@ export function difference(found: Map<string, Row>, wanted: Map<string, Row>): s
   return null
 }
 
-/** How many minutes a reader comes to: those that it reads as such, and those in the rows of five. */
+/** The number of minutes that a reader sees: those read as minutes, and those that five-minute rows contain. */
 export async function minutesRead(sql: postgres.Sql): Promise<number> {
   const [row] = await sql<{ n: number }[]>`
     select ((select count(*) from compute_minute m cross join compute_fold l where m.is_late or m.ts >= l.folded_until)
@@ -179,7 +179,7 @@ export async function minutesRead(sql: postgres.Sql): Promise<number> {
   return row!.n
 }
 
-/** So many minutes of a hundred containers, two a second, in the order of their time. */
+/** Stores `count` minutes of a hundred containers, two for each second, ordered by time. */
 export async function manyMinutes(sql: postgres.Sql, from: number, count: number): Promise<void> {
   await post(sql, [{ container: 0, at: from }])
   const names = Object.keys(plain(1)).join(', ')

@@ -17,7 +17,7 @@ type Table = (typeof TABLES)[number]
 const [clock] = await sql<
   { secs: number }[]
 >`select extract(epoch from date_trunc('day', now() at time zone 'utc'))::float8 as secs`
-/** Noon of a day, so many days from today; so that the tests are right when they run at midnight, today is that of the file's start. */
+/** Noon, `days` days from today, the day on which the file started: the tests also pass at midnight. */
 const noon = (days: number) => clock!.secs + days * DAY + DAY / 2
 const dayOf = (days: number) => new Date(noon(days) * 1000).toISOString().slice(0, 10).replaceAll('-', '')
 
@@ -39,13 +39,13 @@ async function daysOf(table: Table): Promise<string[]> {
 }
 const ahead = () => [dayOf(0), dayOf(1)]
 const rowsOf = async (table: string) => (await sql.unsafe(`select from ${table}`)).length
-/** A pair of so many days ago. */
+/** Stores a pair of victim and culprit at noon, `days` days from today. */
 const pair = (days: number, victim = 1) => sql`
   insert into compute_contention (victim_id, ts, culprit_kind, culprit_ref, count, wait_ns)
   values (${victim}, to_timestamp(${noon(days)}::float8) at time zone 'utc', 'system', 'x', 1, 1)`
 const warnings = () => logged.filter(({ level }) => level === 40).map(({ msg }) => msg)
 
-/** Samples of containers, each as many seconds old. */
+/** Stores samples of containers, each with its age in seconds. */
 const sampled = async (ages: Record<string, number>) => {
   for (const [uid, secs] of Object.entries(ages)) {
     await sql`
@@ -69,7 +69,7 @@ const uids = async () =>
 const nodes = async () =>
   (await sql<{ node: string }[]>`select node from compute_node order by 1`).map(({ node }) => node)
 
-test('it runs as often as configured, first after 90 seconds, with 0 days too', () => {
+test('the job runs at the configured interval, first after 90 seconds, also with 0 days', () => {
   assert.equal(computeRetention.firstAfterSecs, 90)
   assert.equal(
     computeRetention.everySecs({ ...config, computeRetentionIntervalSecs: 77, computeHistoryRetentionDays: 0 }),
@@ -78,7 +78,7 @@ test('it runs as often as configured, first after 90 seconds, with 0 days too', 
 })
 
 describe('samples and heartbeats', () => {
-  test('samples live 600 seconds and heartbeats 3 600 by the clock of the database, with history off, too', async () => {
+  test('samples older than 600 seconds and heartbeats older than 3 600 are deleted, also with history off', async () => {
     for (const days of [0, 7]) {
       await sampled({ old: 700, other: 601, young: 500 })
       await beaten({ gone: 3_700, here: 3_300 })
@@ -90,7 +90,7 @@ describe('samples and heartbeats', () => {
     }
   })
 
-  test('the moment is kept to the second', async () => {
+  test('a heartbeat exactly 3 600 seconds old stays, one a millisecond older is deleted', async () => {
     await sql.begin(async (tx) => {
       await tx`
         insert into compute_node
@@ -101,7 +101,7 @@ describe('samples and heartbeats', () => {
     })
   })
 
-  test('they go in batches of as many as configured', async () => {
+  test('samples are deleted in batches of the configured size', async () => {
     await sampled({ old: 700, young: 1 })
     await sql`
       insert into compute_latest
@@ -112,7 +112,7 @@ describe('samples and heartbeats', () => {
     assert.deepEqual(await uids(), ['young'])
   })
 
-  test('one that is being written is passed over, and one that was written since it was found stays', async () => {
+  test('a sample that is being written is skipped, and one that was updated after the pass found it stays', async () => {
     await sampled({ written: 700, other: 700 })
     await sql.begin(async (tx) => {
       await tx`select from compute_latest where container_uid = 'written' for update`
@@ -128,15 +128,15 @@ describe('samples and heartbeats', () => {
   })
 })
 
-describe('days', () => {
-  test('today and tomorrow have partitions after the first pass, and nothing is done again', async () => {
+describe('daily partitions', () => {
+  test('the first pass creates the partitions of today and tomorrow, the second changes nothing', async () => {
     const pass = await run()
     assert.deepEqual([pass.outcome, pass.rows], ['done', 6])
     for (const table of TABLES) assert.deepEqual(await daysOf(table), ahead())
     assert.equal((await run()).rows, 0)
   })
 
-  test('with 0 days of history none is made, and none dropped', async () => {
+  test('with 0 days of history no partition is created or dropped', async () => {
     await post(sql, [{ container: 1, at: noon(-100) }])
     await run()
     await post(sql, [{ container: 1, at: noon(-200) }])
@@ -149,7 +149,7 @@ describe('days', () => {
     for (const table of TABLES) assert.deepEqual(await daysOf(table), [])
   })
 
-  test('rows that came before their day had a partition move along, those past retention are deleted', async () => {
+  test('rows stored before their partition existed move into it, and those past the retention are deleted', async () => {
     await post(
       sql,
       [-9, -7, -2, 0].map((days) => ({ container: 1, at: noon(days) })),
@@ -184,7 +184,7 @@ describe('days', () => {
     assert.equal(await rowsOf('compute_minute_other'), 0)
   })
 
-  test('a partition has the indexes and rules of its table', async () => {
+  test('a partition has the indexes and checks of its table', async () => {
     await run()
     const shape = (name: string) => sql`
       select regexp_replace(indexdef, '^.* USING', '') as def from pg_indexes where tablename = ${name} order by 1`
@@ -192,7 +192,7 @@ describe('days', () => {
     await assert.rejects(postFolded(sql, [{ container: 1, at: noon(0), secs: 0 }]), /resolution_secs_check/)
   })
 
-  test('rows of more than a statement moves wait where they are', async () => {
+  test('rows beyond the limit of a statement stay in the default partition for later statements', async () => {
     await post(
       sql,
       [-3, -3, -2, 0].map((days, i) => ({ container: i, at: noon(days) })),
@@ -209,7 +209,7 @@ describe('days', () => {
     assert.equal(await minutesRead(sql), 4)
   })
 
-  test('two processes make them at once', async (t) => {
+  test('concurrent sessions create each partition once and lose no row', async (t) => {
     await post(
       sql,
       [-2, -1, 0].map((days) => ({ container: 1, at: noon(days) })),
@@ -225,7 +225,7 @@ describe('days', () => {
     assert.equal(await minutesRead(sql), 3)
   })
 
-  test('a post on its way keeps them waiting, and is not refused', async () => {
+  test('a pass waits for an open post before it creates partitions, and posts are not refused', async () => {
     let pass: Promise<unknown> | undefined
     await post(sql, [{ container: 1, at: noon(0) }], async () => {
       pass = run()
@@ -237,7 +237,7 @@ describe('days', () => {
     assert.deepEqual([await rowsOf('compute_minute_other'), await rowsOf('compute_minute')], [0, 2])
   })
 
-  test('a pass that cannot get at a table within two seconds leaves it to the next, and says so', async () => {
+  test('a pass that cannot lock a table within two seconds leaves it to the next pass, with a warning', async () => {
     await sql.begin(async (tx) => {
       await tx`select from compute_folded_other`
       assert.equal((await run(abortedAfter(2, scene.db))).rows, 2)
@@ -247,7 +247,7 @@ describe('days', () => {
     assert.equal((await run()).rows, 4)
   })
 
-  test('a fold under way is left alone at once', async () => {
+  test('a pass creates no partition during a fold, with a warning for each table', async () => {
     await sql.begin(async (tx) => {
       await tx`select from compute_fold for update`
       assert.equal((await run()).rows, 0)
@@ -256,8 +256,8 @@ describe('days', () => {
   })
 })
 
-describe('what is over', () => {
-  /** A table with a day each, made by a pass of many days of retention. */
+describe('expired history', () => {
+  /** Stores a row of each table on each of these days, and runs a pass that creates their partitions. */
   const made = async (...days: number[]) => {
     await post(
       sql,
@@ -271,7 +271,7 @@ describe('what is over', () => {
     await run(withDays(90))
   }
 
-  test('days past retention are dropped whole, folded or not', async () => {
+  test('partitions past the retention are dropped, folded or not', async () => {
     await made(-8, -7, -1)
     assert.equal(await count(withDays(90)), 0)
     assert.equal((await run(withDays(7))).rows, 3)
@@ -280,7 +280,7 @@ describe('what is over', () => {
     for (const table of TABLES) assert.equal(await rowsOf(table), 1)
   })
 
-  test('a day of minutes is dropped when all of it is folded and none of it is late', async () => {
+  test('a partition of minutes is dropped when all its minutes are folded and none is late', async () => {
     await made(-3, -2)
     const fold = () => computeFold.run(scene.context(withDays(90)))
     await fold()
@@ -294,7 +294,7 @@ describe('what is over', () => {
     assert.deepEqual([await minutesRead(sql), (await daysOf('compute_folded')).length], [5, 4])
   })
 
-  test('a late minute that comes before the drop keeps its day', async () => {
+  test('a late minute that is posted before the drop keeps its partition', async () => {
     await made(-3)
     await computeFold.run(scene.context(withDays(90)))
     let pass: Promise<unknown> | undefined
@@ -307,7 +307,7 @@ describe('what is over', () => {
     assert.equal(await minutesRead(sql), 3)
   })
 
-  test('minutes of the default partition go as their day would', async () => {
+  test('minutes of the default partition are deleted by the same rules, late ones stay', async () => {
     await run()
     await sql`update compute_fold set folded_until = ${ago(2 * DAY)}::text::timestamp, closed_until = ${ago(2 * DAY)}::text::timestamp`
     await post(
@@ -325,7 +325,7 @@ describe('what is over', () => {
     assert.deepEqual(await daysOf('compute_minute'), ahead(), 'no day is made of it')
   })
 
-  test('they go in batches', async () => {
+  test('rows of the default partition past the retention are all deleted, though they exceed a batch', async () => {
     await run()
     await sql`
       insert into compute_contention_other (victim_id, ts, culprit_kind, culprit_ref, count, wait_ns)
@@ -342,7 +342,7 @@ describe('containers', () => {
   const left = async () =>
     (await sql<{ uid: string }[]>`select container_uid as uid from compute_container order by 1`).map(({ uid }) => uid)
 
-  test('those without history and without a sample are forgotten', async () => {
+  test('containers without history and without a sample are deleted', async () => {
     const ids = Object.fromEntries(
       (await known('minute', 'folded', 'pair', 'sample', 'nothing')).map(({ uid, id }) => [uid, id]),
     )
@@ -358,7 +358,7 @@ describe('containers', () => {
     assert.equal((await run()).rows, 4)
   })
 
-  test('not one whose first minute is being posted', async () => {
+  test('a container whose first minute is being posted stays', async () => {
     const [row] = await known('new')
     await run()
     const [again] = await known('new')
@@ -372,7 +372,7 @@ describe('containers', () => {
     assert.deepEqual(await left(), ['new'])
   })
 
-  test('so many at a time, all of them in the end', async () => {
+  test('containers are deleted a few at a time, and in the end all unused ones', async () => {
     await known(...Array.from({ length: 30 }, (_, n) => `c-${n}`))
     await sampled({ 'c-3': 1 })
     const forget = async (after: string) => {
@@ -396,7 +396,7 @@ describe('containers', () => {
 })
 
 describe('passes', () => {
-  test('while another process has the lock nothing is done', async () => {
+  test('with the lock held elsewhere a pass reports skipped and does nothing', async () => {
     await beaten({ gone: 9_000 })
     await scene.whileLocked('compute-retention', async () => {
       assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 })
@@ -404,7 +404,7 @@ describe('passes', () => {
     assert.deepEqual([await nodes(), await daysOf('compute_minute')], [['gone'], []])
   })
 
-  test('one that is told to stop leaves the rest to the next', async () => {
+  test('an aborted pass leaves the rest to the next', async () => {
     await beaten({ gone: 9_000 })
     assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 2, batches: 1 })
     assert.deepEqual(await nodes(), ['gone'])

@@ -31,7 +31,7 @@ async function names(): Promise<string[]> {
   return rows.map(({ pod_name }) => pod_name)
 }
 
-test('a dead pod that is older than the days goes with all its addresses', async () => {
+test('a dead pod older than 30 days is deleted with all its addresses', async () => {
   await pod({
     pod_name: 'gone',
     pod_ip: '10.0.0.1',
@@ -47,7 +47,7 @@ test('a dead pod that is older than the days goes with all its addresses', async
   assert.equal((await scene.get('/pod/name/gone')).status, 404)
 })
 
-test('a dead pod that is younger stays, and a living one whatever its age, each as it was', async () => {
+test('a younger dead pod and a living pod of any age stay unchanged', async () => {
   await pod({ pod_name: 'dead', is_dead: true, time_stamp: ago(29 * DAY) })
   await pod({ pod_name: 'alive', time_stamp: ago(300 * DAY) })
   const before = await sql`select * from pod order by pod_name`
@@ -56,7 +56,7 @@ test('a dead pod that is younger stays, and a living one whatever its age, each 
   assert.deepEqual(await names(), ['alive', 'dead'])
 })
 
-test('age is that of the record, not of the start or of the death', async () => {
+test('age counts from the time of the record, not from the start or the death of the pod', async () => {
   await pod({ pod_name: 'old start', started_at: ago(300 * DAY), time_stamp: ago(10) })
   await pod({ pod_name: 'old record', started_at: ago(300 * DAY), time_stamp: ago(40 * DAY) })
   await scene.post('/pod/mark_dead', { pod_name: 'old start' })
@@ -65,7 +65,7 @@ test('age is that of the record, not of the start or of the death', async () => 
   assert.deepEqual(await names(), ['old start'])
 })
 
-test('the cutoff: a pod exactly that old stays, one a microsecond older goes, in whatever zone the session is', async () => {
+test('a dead pod exactly 30 days old stays, one a microsecond older is deleted, in a session with another time zone too', async () => {
   await sql.begin(async (now) => {
     await now`set local time zone 'Pacific/Kiritimati'`
     await now`
@@ -86,7 +86,7 @@ for (const [own, audit, days] of [
   [0, 12, 12],
   [0, 0, 7],
 ] as const) {
-  test(`${own || 'no'} days of its own and ${audit || 'no'} days of verdicts: ${days} days`, async () => {
+  test(`with ${own || 'no'} days for dead pods and ${audit || 'no'} days for verdicts, dead pods are kept ${days} days`, async () => {
     const { config } = scene.context()
     const configured = { ...config, deadPodRetentionDays: own, auditRetentionDays: audit }
     assert.equal(deadPodDays(configured), days)
@@ -99,13 +99,13 @@ for (const [own, audit, days] of [
   })
 }
 
-test('the interval is that of the verdicts, and the first pass comes after a minute', () => {
+test('the interval is the one of verdict retention, and the first pass starts after a minute', () => {
   const { config } = scene.context()
   assert.equal(deadPodRetention.everySecs({ ...config, auditRetentionIntervalSecs: 77 }), 77)
   assert.equal(deadPodRetention.firstAfterSecs, 60)
 })
 
-test('a batch is as large as configured, and no pod falls between two', async () => {
+test('batches have the configured size, and no dead pod between two is missed', async () => {
   await manyPods(250, 40 * DAY, 'b-dead-')
   await manyPods(120, 40 * DAY, 'a-alive-', false)
   await manyPods(1, 40 * DAY, 'z-dead-')
@@ -115,8 +115,8 @@ test('a batch is as large as configured, and no pod falls between two', async ()
   assert.ok((await names()).every((name) => name.startsWith('a-alive-')))
 })
 
-test('living pods in any number hide no dead one behind them', async () => {
-  // One to each side of the 5 000 pods that a statement reads.
+test('dead pods that follow thousands of living ones are deleted', async () => {
+  // A statement reads 5 000 pods: one dead pod is the last of these, the other comes right after them.
   await manyPods(4_999, 40 * DAY, 'a-alive-', false)
   await pod({ pod_name: 'b-dead', is_dead: true, time_stamp: ago(40 * DAY) })
   await pod({ pod_name: 'c-dead', is_dead: true, time_stamp: ago(40 * DAY) })
@@ -124,7 +124,7 @@ test('living pods in any number hide no dead one behind them', async () => {
   assert.equal((await names()).length, 4_999)
 })
 
-test('a pass ends after 200 batches, and the next does the rest', async () => {
+test('a pass ends after 200 batches, and the next pass does the rest', async () => {
   await manyPods(20_050, 40 * DAY, 'dead-')
   assert.equal(await count(), 20_000)
   assert.deepEqual(await run(), { outcome: 'capped', rows: 20_000, batches: 202 })
@@ -132,7 +132,7 @@ test('a pass ends after 200 batches, and the next does the rest', async () => {
   assert.deepEqual(await names(), [])
 })
 
-test('a pod that is being posted at that moment is passed over, and others are not held up', async () => {
+test('a pod that another transaction is writing is skipped, and the others are deleted', async () => {
   await manyPods(3, 40 * DAY, 'dead-')
   await sql.begin(async (post) => {
     await post`update pod set time_stamp = now() at time zone 'utc', is_dead = false where pod_name = 'dead-00002'`
@@ -141,7 +141,7 @@ test('a pod that is being posted at that moment is passed over, and others are n
   assert.deepEqual(await names(), ['dead-00002'])
 })
 
-test('a pod that is posted between the look and the lock keeps its row and its addresses', async () => {
+test('a pod that is posted after the pass found it, before its deletion, keeps its row and its addresses', async () => {
   await pod({ pod_name: 'a', pod_ip: '10.0.0.1', is_dead: true, time_stamp: ago(40 * DAY) })
   await pod({ pod_name: 'back', pod_ip: '10.0.0.2', is_dead: true, time_stamp: ago(40 * DAY) })
   const pass = await scene.whileDeleting('pod', 'before', () =>
@@ -152,7 +152,7 @@ test('a pod that is posted between the look and the lock keeps its row and its a
   assert.equal((await scene.get('/pod/ip/10.0.0.3')).json.is_dead, false)
 })
 
-test('a pod that is posted while its row is being deleted gets a new row, addresses included', async () => {
+test('a pod that is posted while its row is being deleted gets a new row with its addresses', async () => {
   await pod({ pod_name: 'back', pod_ip: '10.0.0.2', is_dead: true, time_stamp: ago(40 * DAY) })
   let posted: Promise<unknown> | undefined
   const pass = await scene.whileDeleting('pod', 'after', async () => {
@@ -165,7 +165,7 @@ test('a pod that is posted while its row is being deleted gets a new row, addres
   assert.equal((await scene.get('/pod/ip/10.0.0.2')).json.is_dead, false)
 })
 
-test('while passes run, posts neither fail nor lose a pod', async (t) => {
+test('posts during a pass do not fail, and no posted pod is lost', async (t) => {
   const other = scene.otherProcess(t)
   await manyPods(2000, 40 * DAY, 'pod-')
   const back = Array.from({ length: 2000 }, (_, i) => `pod-${String(i + 1).padStart(5, '0')}`).filter(
@@ -214,7 +214,7 @@ test('aborted before the first batch it does nothing', async () => {
   assert.equal((await names()).length, 1)
 })
 
-test('counting says what a pass would delete, and deletes nothing', async () => {
+test('counting returns the number of pods that a pass would delete, and deletes none', async () => {
   await manyPods(250, 40 * DAY, 'old-')
   await manyPods(3, 10, 'young-')
   await manyPods(3, 40 * DAY, 'alive-', false)
@@ -222,9 +222,9 @@ test('counting says what a pass would delete, and deletes nothing', async () => 
   assert.equal((await names()).length, 256)
 })
 
-// ---- the pods behind the names
+// ---- Contributors to captures
 
-/** Pods of a workload that contributed at a level, and were last posted so many days ago. */
+/** Stores `n` dead pods of a workload that contributed at `level` and were last posted `days` days ago. */
 async function contributors(n: number, level: string, days: number, prefix: string, name = 'web') {
   for (let i = 0; i < n; i++) {
     const pod_name = `${prefix}-${String(i).padStart(2, '0')}`
@@ -246,13 +246,13 @@ async function contributors(n: number, level: string, days: number, prefix: stri
 const captureOf = async (name = 'web') => (await scene.get(`/seccomp/profiles/shop/Deployment/${name}`)).json.capture
 const instances = async () => Number((await sql`select count(*) as n from pod_instance`)[0]!.n)
 
-test('that a pod is deleted raises no level: the worst contributors of a workload stay, the rest goes', async () => {
+test('deleting pods does not raise the level of a capture: the worst contributors of a workload stay, the others are deleted', async () => {
   await contributors(2, 'low', 40, 'low')
   await contributors(30, 'full', 40, 'full')
   await contributors(1, 'full', 0, 'young')
   const before = await captureOf()
   assert.deepEqual([before.level, before.complete, before.more], ['low', false, 13])
-  // 32 rows, and 12 of the pods behind them.
+  // 32 dead pods, and 12 of their instances.
   assert.equal(await count(), 32 + 12)
   assert.equal((await run()).rows, 32 + 12)
   assert.deepEqual(await captureOf(), { ...before, more: 1 })
@@ -272,7 +272,7 @@ test('a capture stays complete when its pods are gone', async () => {
   })
 })
 
-test('a pod behind a name that contributed nothing goes when it was not posted for the days', async () => {
+test('a pod instance that contributed nothing is deleted when it was not posted within the retention', async () => {
   await pod({ pod_name: 'gone' })
   await pod({ pod_name: 'alive' })
   await sql`update pod_instance set last_seen = ${ago(31 * DAY)}::text::timestamp where pod_name = 'gone'`
@@ -283,7 +283,7 @@ test('a pod behind a name that contributed nothing goes when it was not posted f
   )
 })
 
-test('what nobody is known to have sent goes after the days, unless somebody who contributed may have', async () => {
+test('unattributed syscalls are deleted after the retention, unless a pod that contributed may have sent them', async () => {
   await contributors(1, 'full', 40, 'heir')
   const send = (pod_name: string, days: number) =>
     scene.post('/pod/syscalls', [

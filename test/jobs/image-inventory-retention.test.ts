@@ -13,12 +13,12 @@ beforeEach(async () => {
   await sql`truncate workload_container, image, pod, pod_address`
 })
 
-/** Stores images of these names, last seen so many days ago. */
+/** Stores images with these names, last seen `days` days ago. */
 async function images(days: number, ...names: string[]): Promise<void> {
   for (const name of names)
     await sql`insert into image values (${digestOf(name)}, ${name}, '{}', 'repo', ${ago(days * DAY)}::text::timestamp, ${ago(days * DAY)}::text::timestamp)`
 }
-/** Stores a container of that name and of the image of that name. */
+/** Stores a container `name` of the image `name`, last seen `days` days ago. */
 async function row(
   name: string,
   days: number,
@@ -30,7 +30,7 @@ async function row(
     values ('primary', 'shop', 'Deployment', 'web', ${name}, ${digestOf(name)}, 'regular', 'r', '{}', '{}', ${fields.pod ?? null},
             ${fields.state ?? null}, ${fields.reason ?? null}, ${ref}::text::timestamp, ${time}::text::timestamp, ${time}::text::timestamp)`
 }
-/** As many rows, each with an image of its own. */
+/** Stores `n` containers, each with an image of its own. */
 async function many(n: number, days = 31): Promise<void> {
   await sql`
     insert into workload_container
@@ -49,7 +49,7 @@ const imagesLeft = async () => {
 const total = async () =>
   Number((await sql`select (select count(*) from workload_container) + (select count(*) from image) as n`)[0]!.n)
 
-test('containers that were not reported for the window go, then the images that nothing has any more', async () => {
+test('containers not reported for 30 days are deleted, then the images without a container', async () => {
   await images(31, 'old')
   await images(29, 'young')
   await row('old', 31)
@@ -60,7 +60,7 @@ test('containers that were not reported for the window go, then the images that 
   assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 2 })
 })
 
-test('the window: a row exactly that old stays, one a microsecond older goes; images alike', async () => {
+test('a container or image exactly 30 days old stays, one a microsecond older is deleted', async () => {
   await sql.begin(async (now) => {
     for (const [name, age] of [
       ['at', '30 days'],
@@ -78,7 +78,7 @@ test('the window: a row exactly that old stays, one a microsecond older goes; im
   assert.deepEqual([await left(), await imagesLeft()], [['at'], ['at']])
 })
 
-test('a container whose reference was seen within the window stays, and its image', async () => {
+test('a container whose reference was seen within 30 days stays, with its image', async () => {
   await images(31, 'pulled', 'forgotten')
   await row('pulled', 31, { refDays: 29 })
   await row('forgotten', 31, { refDays: 31 })
@@ -87,7 +87,7 @@ test('a container whose reference was seen within the window stays, and its imag
   assert.deepEqual([await left(), await imagesLeft()], [['pulled'], ['pulled']])
 })
 
-test('a container that runs stays, however old: in a state of running, with a pod that lives in its namespace', async () => {
+test('a running container with a living pod in its namespace stays at any age', async () => {
   await pod({ pod_name: 'alive' })
   await pod({ pod_name: 'dead', is_dead: true })
   await pod({ pod_name: 'elsewhere', pod_namespace: 'other' })
@@ -112,14 +112,14 @@ test('a container that runs stays, however old: in a state of running, with a po
   )
 })
 
-test('a container within the running window stays, though the days are fewer', async () => {
+test('a container within the running window stays, even if that is longer than the retention', async () => {
   await row('app', 3)
   const config = { ...scene.context().config, imageInventoryRetentionDays: 1 }
   assert.equal((await run({ config: { ...config, imageRunningWindowSecs: 7 * DAY } })).rows, 0)
   assert.equal((await run({ config })).rows, 1)
 })
 
-test('an image that a container has stays, though it is older; one that none has goes by its own age', async () => {
+test('an old image with a container stays, and a young image without one stays', async () => {
   await images(31, 'shared')
   await images(29, 'spare')
   await row('shared', 1)
@@ -127,7 +127,7 @@ test('an image that a container has stays, though it is older; one that none has
   assert.deepEqual(await imagesLeft(), ['shared', 'spare'])
 })
 
-test('0 days turn the job off; the interval is that of the configuration; it is in a chain of its own', () => {
+test('0 days turn the job off; the configuration sets the interval; the job has a chain of its own', () => {
   const { config } = scene.context()
   assert.equal(imageInventoryRetention.everySecs({ ...config, imageInventoryRetentionDays: 0 }), null)
   assert.equal(imageInventoryRetention.everySecs({ ...config, imageInventoryIntervalSecs: 61 }), 61)
@@ -137,20 +137,20 @@ test('0 days turn the job off; the interval is that of the configuration; it is 
   )
 })
 
-test('batches are of the size that is configured', async () => {
+test('batches have the configured size', async () => {
   await many(250)
   assert.deepEqual(await run(), { outcome: 'done', rows: 500, batches: 6 })
   assert.equal(await total(), 0)
 })
 
-test('a pass has 200 batches at most, and the next does the rest', async () => {
+test('a pass has at most 200 batches, and the next pass does the rest', async () => {
   await many(200)
   const config = { ...scene.context().config, imageInventoryBatchSize: 1 }
   assert.deepEqual(await run({ config }), { outcome: 'capped', rows: 200, batches: 200 })
   assert.equal((await run()).rows, 200)
 })
 
-test('a row that is being posted at that moment is passed over, and so is its image', async () => {
+test('a container that another transaction is writing is skipped, with its image', async () => {
   await many(3)
   const [first] = await left()
   await sql.begin(async (post) => {
@@ -162,7 +162,7 @@ test('a row that is being posted at that moment is passed over, and so is its im
   assert.equal(await total(), 2)
 })
 
-test('posts of what is being removed, all the while: each is there afterwards, with its image', async (t) => {
+test('containers that are posted during a pass are stored with their images', async (t) => {
   const bodies = Array.from({ length: 40 }, (_, i) => replica(`ns-${i}`, [container('app', digestOf(`raced-${i}`))]))
   const post = (body: unknown) => scene.post('/pod/spec', body)
   await Promise.all(bodies.map(post))
@@ -197,13 +197,13 @@ test('with the lock held elsewhere it reports skipped and does nothing', async (
   assert.equal(await total(), 4)
 })
 
-test('aborted between two batches it keeps what it did, and the next pass does the rest', async () => {
+test('a pass aborted between two batches keeps its deletions, and the next pass does the rest', async () => {
   await many(150)
   assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 100, batches: 1 })
   assert.deepEqual(await run(), { outcome: 'done', rows: 200, batches: 3 })
 })
 
-test('counting says how many a pass would remove, and removes none', async () => {
+test('counting returns the number of rows that a pass would delete, and deletes none', async () => {
   await many(3)
   await images(31, 'spare')
   await scene.whileLocked('image-inventory-retention', async () => assert.equal(await count(), 7))

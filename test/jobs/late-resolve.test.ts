@@ -35,7 +35,7 @@ async function flow(peerIp: string | null, fields: Record<string, unknown> = {})
   return row.uuid
 }
 
-/** Stores `n` flows of one microsecond to 10.9.x.y, an address each unless given. */
+/** Stores `n` flows with the same time, each to its own address in 10.9.x.y, or all to `peerIp`. */
 async function manyFlows(n: number, secsAgo: number, peerIp: string | null = null): Promise<void> {
   await sql`
     insert into traffic (uuid, pod_name, traffic_in_out_ip, time_stamp)
@@ -56,7 +56,7 @@ async function stampedRows(): Promise<number> {
   return row!.n
 }
 
-test('a pod that was posted after the flow is stamped with all its members', async () => {
+test('a flow gets all fields of a peer pod that was posted after it', async () => {
   const { pod_name, pod_ip } = await pod({ pod_ip: '10.0.0.2' })
   const uuid = await flow(pod_ip)
   assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
@@ -74,14 +74,14 @@ test('a pod that was posted after the flow is stamped with all its members', asy
   assert.equal(row!.is_now, true)
 })
 
-test('any address of a pod will do', async () => {
+test('a flow to any address of a pod gets that pod', async () => {
   await pod({ pod_name: 'dual', pod_ip: '10.0.0.2', pod_ips: ['10.0.0.2', 'fd00::2'] })
   const uuid = await flow('fd00::2')
   await run()
   assert.equal((await peer(uuid)).name, 'dual')
 })
 
-test('the kind is node for a pod on the host network, pod where that is unknown', async () => {
+test('the kind is node for a pod on the host network, and pod otherwise, also where the network is unknown', async () => {
   await pod({ pod_ip: '10.0.0.2', host_network: true })
   await pod({ pod_ip: '10.0.0.3', host_network: false })
   await pod({ pod_ip: '10.0.0.4', host_network: null })
@@ -91,7 +91,7 @@ test('the kind is node for a pod on the host network, pod where that is unknown'
   assert.deepEqual(kinds, ['node', 'pod', 'pod'])
 })
 
-test('a service is stamped where no pod holds the address, and has no workload', async () => {
+test('a flow gets the service of its address if no pod has it, without a workload', async () => {
   await service('10.96.0.1')
   const uuid = await flow('10.96.0.1')
   await run()
@@ -105,7 +105,7 @@ test('a service is stamped where no pod holds the address, and has no workload',
   })
 })
 
-test('a pod goes before a service of the same address, unless the guard rules it out', async () => {
+test('a pod takes precedence over a service with the same address, unless it started after the flow', async () => {
   await service('10.96.0.1')
   await pod({ pod_name: 'before', pod_ip: '10.96.0.1', started_at: ago(30) })
   const [older, newer] = [await flow('10.96.0.1'), await flow('10.96.0.1', { time_stamp: ago(20) })]
@@ -114,7 +114,7 @@ test('a pod goes before a service of the same address, unless the guard rules it
   assert.equal((await peer(newer)).name, 'before')
 })
 
-test('the start-time guard: not later, not unknown, the same microsecond will do', async () => {
+test('a pod must have started at or before the time of the flow; an unknown start does not match', async () => {
   await pod({ pod_ip: '10.0.0.2', started_at: `${ago(60)}001` })
   await pod({ pod_ip: '10.0.0.3', started_at: null })
   await pod({ pod_ip: '10.0.0.4', started_at: ago(60) })
@@ -124,7 +124,7 @@ test('the start-time guard: not later, not unknown, the same microsecond will do
   assert.deepEqual(kinds, [null, null, 'pod'])
 })
 
-test('a dead pod is a peer up to its last record, and only where no living one is', async () => {
+test('a dead pod is a peer up to its last record, and only if no living pod has the address', async () => {
   await pod({ pod_ip: '10.0.0.2', is_dead: true, time_stamp: ago(60) })
   await pod({ pod_ip: '10.0.0.3', is_dead: true, time_stamp: ago(61) })
   await pod({ pod_name: 'dead', pod_ip: '10.0.0.4', is_dead: true, started_at: ago(100) })
@@ -136,7 +136,7 @@ test('a dead pod is a peer up to its last record, and only where no living one i
   assert.equal((await peer(uuids[2]!)).name, 'alive')
 })
 
-test('the window: a flow exactly that old is stamped, one a microsecond older is not', async () => {
+test('a flow exactly 600 seconds old gets a peer, one a microsecond older does not', async () => {
   await pod({ pod_ip: '10.0.0.2', started_at: ago(7200) })
   const result = await sql.begin(async (now) => {
     await now`
@@ -151,7 +151,7 @@ test('the window: a flow exactly that old is stamped, one a microsecond older is
   assert.deepEqual(await peer('past'), NO_PEER)
 })
 
-test('the window is that of the configuration, and 0 turns the job off', async () => {
+test('the configuration sets the window and the interval; a window of 0 turns the job off', async () => {
   await pod({ pod_ip: '10.0.0.2' })
   await flow('10.0.0.2')
   const { config } = scene.context()
@@ -161,7 +161,7 @@ test('the window is that of the configuration, and 0 turns the job off', async (
   assert.equal(lateResolve.everySecs({ ...config, peerLateResolveIntervalSecs: 5 }), 5)
 })
 
-test('a stamped flow is never changed, and one without a peer address never stamped', async () => {
+test('a flow with a peer is never changed, and one without a peer address never gets a peer', async () => {
   await pod({ pod_ip: '10.0.0.2' })
   const stamped = await flow('10.0.0.2', { peer_kind: 'pod', peer_name: 'earlier', peer_resolved_at: ago(50) })
   await flow(null)
@@ -171,7 +171,7 @@ test('a stamped flow is never changed, and one without a peer address never stam
   assert.equal((await peer(stamped)).name, 'earlier')
 })
 
-test('a flow that somebody stamps while the pass is at it keeps that stamp', async () => {
+test('a flow that gets a peer from another session during the pass keeps that peer', async () => {
   await pod({ pod_name: 'ours', pod_ip: '10.0.0.2' })
   const [contested, free] = [await flow('10.0.0.2'), await flow('10.0.0.2')]
   let pass: ReturnType<typeof run> | undefined
@@ -185,7 +185,7 @@ test('a flow that somebody stamps while the pass is at it keeps that stamp', asy
   assert.equal((await peer(free)).name, 'ours')
 })
 
-test('flows that stay without a peer are looked at once in a pass, and hide none behind them', async () => {
+test('a pass reads flows that stay without a peer once, and reaches the flows after them', async () => {
   await manyFlows(2500, 120)
   await pod({ pod_ip: '10.0.0.2' })
   const uuid = await flow('10.0.0.2')
@@ -193,7 +193,7 @@ test('flows that stay without a peer are looked at once in a pass, and hide none
   assert.equal((await peer(uuid)).kind, 'pod')
 })
 
-test('flows that have a peer are passed over in any number, and do not count', async () => {
+test('a pass skips any number of flows with a peer, and these do not fill batches', async () => {
   await manyFlows(12_000, 120)
   await sql`update traffic set peer_kind = 'pod'`
   await manyFlows(20, 110)
@@ -203,8 +203,8 @@ test('flows that have a peer are passed over in any number, and do not count', a
   assert.equal((await peer(uuid)).kind, 'pod')
 })
 
-test('no flow falls between two batches, full or not', async () => {
-  // One to each side of the 5 000 rows that a statement reads.
+test('no flow between two batches is missed, full or not', async () => {
+  // A statement reads 5 000 rows: one flow is the last of these, the other comes right after them.
   await manyFlows(4_999, 120)
   await sql`update traffic set peer_kind = 'pod'`
   await pod({ pod_ip: '10.0.0.2', started_at: ago(3600) })
@@ -214,7 +214,7 @@ test('no flow falls between two batches, full or not', async () => {
   for (const uuid of uuids) assert.equal((await peer(uuid)).kind, 'pod')
 })
 
-test('a pass looks at 20 000 flows, the oldest', async () => {
+test('a pass reads the oldest 20 000 flows', async () => {
   await pod({ pod_ip: '10.0.0.2' })
   await manyFlows(19_999, 120)
   const inTime = await flow('10.0.0.2', { time_stamp: ago(110) })
@@ -223,12 +223,12 @@ test('a pass looks at 20 000 flows, the oldest', async () => {
   assert.deepEqual(await run(), { outcome: 'capped', rows: 1, batches: 20 })
   assert.equal((await peer(inTime)).kind, 'pod')
   assert.deepEqual(await peer(tooMany), NO_PEER)
-  // The one that was stamped makes room.
+  // One flow has a peer by now and no longer counts.
   assert.deepEqual(await run(), { outcome: 'capped', rows: 1, batches: 20 })
   assert.equal((await peer(tooMany)).kind, 'pod')
 })
 
-test('the 20 000 are counted over batches that were not full', async () => {
+test('the limit of 20 000 flows holds when batches are not full', async () => {
   await manyFlows(300, 130)
   await sql`update traffic set pod_name = 'early'`
   await manyFlows(6000, 125)
@@ -243,7 +243,7 @@ test('the 20 000 are counted over batches that were not full', async () => {
   assert.deepEqual(await peer(tooMany), NO_PEER)
 })
 
-test('two processes at once stamp every flow once', async (t) => {
+test('two processes at once update every flow once', async (t) => {
   await pod({ pod_ip: '10.0.0.2' })
   await manyFlows(6000, 60, '10.0.0.2')
   await sql`create table stamp (uuid text)`
@@ -269,7 +269,7 @@ test('with the lock held elsewhere it reports skipped and does nothing', async (
   await scene.whileLocked('stale-sweep', async () => assert.equal((await run()).rows, 1))
 })
 
-test('aborted between two batches it leaves whole rows, and the next pass does the rest', async () => {
+test('a pass aborted between two batches leaves no half-updated row, and the next pass does the rest', async () => {
   await pod({ pod_ip: '10.0.0.2' })
   await manyFlows(2500, 60, '10.0.0.2')
   assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 1000, batches: 1 })
@@ -288,7 +288,7 @@ test('aborted before the first batch it does nothing', async () => {
   assert.equal(await stampedRows(), 0)
 })
 
-test('counting says what a pass would stamp, and stamps nothing', async () => {
+test('counting returns the number of flows that would get a peer, and changes none', async () => {
   await pod({ pod_ip: '10.0.0.2' })
   await service('10.96.0.1')
   await manyFlows(1500, 60, '10.0.0.2')

@@ -1,6 +1,6 @@
 /**
- * The plan of every statement of the retention jobs, taken in the session that then runs it: on large tables that the planner
- * knows, and on large tables that it believes to be as they were when they held next to nothing.
+ * The plan of every statement of the retention jobs, taken in the session that then runs it: on large tables with current
+ * statistics, and on large tables with statistics from when they were almost empty.
  */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
@@ -45,7 +45,7 @@ const scene = await startScene(trafficRetention, {
 })
 const { sql, ago } = scene
 
-/** The database, with each statement explained by the session that then runs it. */
+/** The database; the session that runs a statement first explains it. */
 function explaining(plans: Plan[]): Database {
   const job = async (statement: (sql: Sql) => unknown) => {
     const [row] = await scene.db.job((db) => db`explain (format json) ${statement(db) as ReturnType<typeof db>}`)
@@ -57,7 +57,7 @@ function explaining(plans: Plan[]): Database {
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 
-/** Relations that a plan reads from end to end, and those of which it sorts what it reads. */
+/** The large tables that a plan scans sequentially, or whose rows it sorts. */
 function faults(plan: Plan): string[] {
   return nodesOf(plan).flatMap((node) => {
     const type = node['Node Type']
@@ -127,17 +127,17 @@ const jobs: [job: Job, batches: number][] = [
   [auditRetention, 3],
   [deadPodRetention, 3],
   [trafficRetention, 3],
-  // The first five by age, the others by the inventory.
+  // The first five delete by age, the others by the inventory.
   [attestationRetention, 8],
-  // Ten and one that attribute, then those that delete by age.
+  // The first eleven attribute, the others delete by age.
   [seccompDenialRetention, 14],
-  // Three of files, of which some were seen lately, then those that look at containers.
+  // The first three read files, some of them seen lately; the others read containers.
   [runtimeRetention, 7],
 ]
 
 for (const [belief, isKnown] of [
-  ['as they are', true],
-  ['as they were when they held two rows', false],
+  ['with current statistics', true],
+  ['with statistics from when they held two rows', false],
 ] as const) {
   describe(`tables ${belief}`, { skip: isKnown && onlyFull }, () => {
     before(async () => {
@@ -151,9 +151,9 @@ for (const [belief, isKnown] of [
     })
 
     for (const [job, batches] of jobs) {
-      // Pods are read with their rows, 5 000 at a time: told that there are fewer, the planner would rather read them all.
+      // Pods are read 5 000 at a time. If statistics say that there are fewer, the planner prefers a sequential scan.
       if (job === deadPodRetention && !isKnown) continue
-      test(`a batch of ${job.name} looks rows up`, async () => {
+      test(`a batch of ${job.name} needs no sequential scan and no sort`, async () => {
         const plans: Plan[] = []
         const pass = await job.run(scene.context(abortedAfter(batches, explaining(plans))))
         assert.equal(pass.batches, batches)
@@ -162,7 +162,7 @@ for (const [belief, isKnown] of [
       })
     }
 
-    test('the cap finds pods and trims them by look-ups', async () => {
+    test('the cap per pod finds and deletes flows without a sequential scan', async () => {
       const plans: Plan[] = []
       const { config } = scene.context()
       const context = scene.context(abortedAfter(6, explaining(plans)))
@@ -171,7 +171,7 @@ for (const [belief, isKnown] of [
         config: { ...config, trafficRetentionDays: 0, trafficMaxRowsPerPod: 150 },
       })
       assert.ok(pass.rows > 0)
-      // The first two look for where to go on and for the pods; of the second, a read of as many index entries as there are rows.
+      // The first two read the cursor and find the pods; the second reads as many index entries as there are rows.
       for (const plan of plans.slice(2)) {
         assert.deepEqual(
           faults(plan).filter((fault) => !fault.startsWith('Sort')),
@@ -183,7 +183,7 @@ for (const [belief, isKnown] of [
   })
 }
 
-test('the check sees what it looks for', async () => {
+test('the check detects sequential scans and sorts', async () => {
   const explain = async (text: string) =>
     (await sql.unsafe(`explain (format json) ${text}`))[0]!['QUERY PLAN'] as { Plan: Plan }[]
   assert.deepEqual(faults((await explain('select * from traffic'))[0]!.Plan), ['Seq Scan of traffic'])

@@ -16,7 +16,7 @@ beforeEach(async () => {
   await sql`truncate traffic, pod, pod_address, job_run`
 })
 
-/** Starts the entry point with nothing in its environment but `env`, on the database of this file unless told otherwise. */
+/** Starts the entry point with only `env` in its environment, by default the database of this file. */
 function start(args: string[], env: NodeJS.ProcessEnv = { DATABASE_URL: url }) {
   const { PATH, HOME } = process.env
   const child = spawn(process.execPath, [...program('jobs/run.ts'), ...args], { env: { PATH, HOME, ...env } })
@@ -97,7 +97,7 @@ test('one pass: exit code 0, one line of JSON, and the pass is recorded', async 
   assert.deepEqual({ ...row }, { job: 'late-resolve', rows: 3 })
 })
 
-test('the interval is ignored: the job runs although it has just run', async () => {
+test('the interval is ignored: a job runs again right after its last pass', async () => {
   await sql`insert into job_run values ('late-resolve', now() at time zone 'utc', 1, 0)`
   await pod({ pod_ip: '10.0.0.2' })
   await manyFlows(1)
@@ -105,7 +105,7 @@ test('the interval is ignored: the job runs although it has just run', async () 
   assert.equal(await stamped(), 1)
 })
 
-test('the sweep warns in JSON as well', async () => {
+test('the warning of stale-sweep is a line of JSON too', async () => {
   await pod({ time_stamp: ago(1000) })
   const { code, lines } = await run(['stale-sweep'])
   assert.equal(code, 0)
@@ -147,7 +147,7 @@ test('a job that is turned off: exit code 0, and no database is touched', async 
   assert.equal(existsSync(dataDir), false)
 })
 
-test('while another process is at it: skipped, exit code 0', async () => {
+test('a job whose lock is held elsewhere: skipped, exit code 0', async () => {
   await pod({ pod_ip: '10.0.0.2' })
   await manyFlows(1)
   await scene.whileLocked('late-resolve', async () => {
@@ -157,13 +157,13 @@ test('while another process is at it: skipped, exit code 0', async () => {
   assert.equal((await sql`select from job_run`).length, 0)
 })
 
-test('no database at the address: exit code 1 and a line that says so', async () => {
+test('no database at the address: exit code 1 and a line `no database`', async () => {
   const { code, lines } = await run(['late-resolve'], { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
   assert.equal(code, 1)
   assert.deepEqual([lines.at(-1)!.level, lines.at(-1)!.msg], ['fatal', 'no database'])
 })
 
-test('a database of an older release: exit code 1 and a line that says what to do', async () => {
+test('a database with a missing migration: exit code 1 and a line that says to migrate', async () => {
   const [newest] =
     await sql`delete from schema_migration where version = (select max(version) from schema_migration) returning *`
   const { code, lines } = await run(['late-resolve'])
@@ -172,13 +172,13 @@ test('a database of an older release: exit code 1 and a line that says what to d
   assert.match(String(lines.at(-1)!.msg), /migrate/)
 })
 
-test('a bad environment: exit code 1 and its line', async () => {
+test('an invalid environment: exit code 1 and a line with the reason', async () => {
   const { code, stderr } = await run(['late-resolve'], { NODE_ENV: 'production' })
   assert.equal(code, 1)
   assert.match(stderr, /DATABASE_URL or PGHOST is required in production/)
 })
 
-test('without DATABASE_URL it starts the embedded server of DATA_DIR, and stops it', async (t) => {
+test('without DATABASE_URL the program starts the embedded server in DATA_DIR, and stops it', async (t) => {
   const dataDir = newDataDir(t)
   const { code, lines } = await run(['late-resolve'], { DATA_DIR: dataDir })
   assert.equal(code, 0)
@@ -187,8 +187,8 @@ test('without DATABASE_URL it starts the embedded server of DATA_DIR, and stops 
 })
 
 /**
- * Starts a pass over 3 000 flows that comes to wait in its second batch for a row that somebody else is writing; `meanwhile`
- * happens while it waits.
+ * Starts a pass over 3 000 flows, which waits in its second batch for a row that another transaction is writing, and runs
+ * `meanwhile` then.
  */
 async function inSecondBatch(meanwhile: (child: ChildProcess) => Promise<void>) {
   await pod({ pod_ip: '10.0.0.2' })
@@ -202,7 +202,7 @@ async function inSecondBatch(meanwhile: (child: ChildProcess) => Promise<void>) 
   })
 }
 
-/** Stamped flows, and those stamped only in part. */
+/** The number of flows with a peer, and of those with only a part of one. */
 async function consistency() {
   const [row] = await sql`
     select count(*) filter (where peer_kind is not null)::int as stamped,
@@ -211,7 +211,7 @@ async function consistency() {
   return row as unknown as { stamped: number; broken: number }
 }
 
-test('SIGTERM ends it after its batch: exit code 1, and what was done stays', async () => {
+test('SIGTERM ends a pass after its batch: exit code 1, and the changed rows stay', async () => {
   const { ended } = await inSecondBatch(async (child) => {
     let heard = ''
     child.stdout!.on('data', (bytes) => {
@@ -229,13 +229,13 @@ test('SIGTERM ends it after its batch: exit code 1, and what was done stays', as
   assert.equal((await sql`select from job_run`).length, 0)
 })
 
-test('killed in the middle it leaves whole rows, and the next pass does the rest', async () => {
+test('a killed pass leaves no half-updated row, and the next pass does the rest', async () => {
   const { ended } = await inSecondBatch(async (child) => {
     child.kill('SIGKILL')
     await until('it is gone', () => child.signalCode)
   })
   assert.equal((await ended).code, null)
-  // The server ends the orphaned statement by itself, one way or the other.
+  // The server ends the statement of the closed connection, by commit or rollback.
   await until('its session is over', async () => {
     const rows =
       await sql`select from pg_stat_activity where datname = current_database() and application_name = 'cluster-telemetry-broker-job'`
@@ -249,7 +249,7 @@ test('killed in the middle it leaves whole rows, and the next pass does the rest
   assert.deepEqual(await consistency(), { stamped: 3000, broken: 0 })
 })
 
-test('a pass that a lock of somebody else holds up ends with exit code 0 and leaves the rest to the next', async () => {
+test('a pass that cannot lock a table ends with exit code 0 and a warning, and leaves the rest to the next pass', async () => {
   await sql.begin(async (tx) => {
     await tx`lock table compute_minute in access exclusive mode`
     const { code, lines, stderr } = await run(['compute-retention'])

@@ -20,7 +20,7 @@ const withDays = (runtimeInventoryRetentionDays: number, more: Partial<typeof co
   config: { ...config, runtimeInventoryRetentionDays, ...more },
 })
 
-/** As a post would: a file of that path that was seen at that time, stored or brought up to it. */
+/** Stores a file as a post does, or updates the time at which it was last seen. */
 const see = (path: string, seen: string, on = sql) => on`
   insert into runtime_executable (
     cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_hash, path_complete, source, origin,
@@ -29,7 +29,7 @@ const see = (path: string, seen: string, on = sql) => on`
           ${ago(400 * DAY)}::text::timestamp, ${seen}::text::timestamp)
   on conflict (pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path_hash, cluster_id)
   do update set last_seen = excluded.last_seen`
-/** The same of a container and its heartbeat. */
+/** Stores a container as a post does, or updates its last heartbeat. */
 const beat = (id: string, at: string, on = sql) => on`
   insert into runtime_coverage (
     cluster_id, container_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, pod_name, node_name, mode, exec_probe,
@@ -42,14 +42,14 @@ interface Stored {
   files?: Record<string, number>
   containers?: Record<string, number>
 }
-/** Stores files and containers by how many days ago they were seen or heard of. */
+/** Stores files and containers, each with the days since it was seen or sent a heartbeat. */
 const store = async ({ files = {}, containers = {} }: Stored) => {
   await Promise.all([
     ...Object.entries(files).map(([path, days]) => see(path, ago(days * DAY))),
     ...Object.entries(containers).map(([id, days]) => beat(id, ago(days * DAY))),
   ])
 }
-/** So many files, each a second older than the one before, so many days ago. */
+/** Stores files, each a second older than the one before, from `days` days ago. */
 const manyFiles = (rows: number, days: number) => sql`
   insert into runtime_executable (
     cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_hash, path_complete, source, origin,
@@ -75,7 +75,7 @@ const total = async () =>
     (await sql`select (select count(*) from runtime_executable) + (select count(*) from runtime_coverage) as n`)[0]!.n,
   )
 
-test('it runs as often as configured, first after 165 seconds, in a chain of its own; with 0 days it is off', () => {
+test('the job runs at the configured interval, first after 165 seconds, in a chain of its own; 0 days turn it off', () => {
   assert.equal(runtimeRetention.firstAfterSecs, 165)
   assert.equal(runtimeRetention.everySecs(withDays(30, { runtimeInventoryIntervalSecs: 77 }).config), 77)
   assert.equal(runtimeRetention.everySecs(withDays(0).config), null)
@@ -85,7 +85,7 @@ test('it runs as often as configured, first after 165 seconds, in a chain of its
   )
 })
 
-test('files that nobody saw and containers that nobody heard of for 30 days go; what began long ago and goes on stays', async () => {
+test('files not seen and containers without a heartbeat for 30 days are deleted; those that began earlier and continue stay', async () => {
   await store({ files: { '/old': 31, '/young': 29, '/now': 0 }, containers: { old: 31, young: 29, now: 0 } })
   assert.equal(config.runtimeInventoryRetentionDays, 30)
   assert.equal(await count(), 2)
@@ -100,20 +100,20 @@ test('files that nobody saw and containers that nobody heard of for 30 days go; 
   assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 2 })
 })
 
-test('the days are those of the configuration', async () => {
+test('the configuration sets the number of days', async () => {
   await store({ files: { '/a': 4_000, '/b': 3 }, containers: { a: 4_000, b: 3 } })
   assert.equal((await run(withDays(4))).rows, 2)
   assert.deepEqual([await filesLeft(), await containersLeft()], [['/b'], ['b']])
   assert.equal((await run(withDays(2))).rows, 2)
 })
 
-test('a container that ended well is kept as long as the others', async () => {
+test('a container that has ended is kept as long as the others', async () => {
   await store({ containers: { ended: 29 } })
   await sql`update runtime_coverage set ended = true`
   assert.equal((await run()).rows, 0)
 })
 
-test('the window: what is exactly that old stays, what is a microsecond older goes', async () => {
+test('a file or container exactly 30 days old stays, one a microsecond older is deleted', async () => {
   await sql.begin(async (transaction) => {
     const now = transaction as unknown as typeof sql
     for (const [name, age] of Object.entries({ at: '30 days', past: '30 days 0.000001 s', ahead: '-60 s' })) {
@@ -134,7 +134,7 @@ test('the window: what is exactly that old stays, what is a microsecond older go
 })
 
 describe('batches', () => {
-  test('they are of as many rows as configured, over days, and where all are of one moment', async () => {
+  test('batches have the configured size, also when rows span several days or have the same time', async () => {
     await manyFiles(2 * BATCH_ROWS + 1, 31)
     await manyContainers(2 * BATCH_ROWS + 1, 31)
     assert.deepEqual(await run(), { outcome: 'done', rows: 4 * BATCH_ROWS + 2, batches: 6 })
@@ -146,7 +146,7 @@ describe('batches', () => {
     assert.equal(await total(), 0)
   })
 
-  test('a pass has 200 of them at most, over both tables together, and the next goes on', async () => {
+  test('a pass has at most 200 batches over both tables together, and the next pass continues', async () => {
     const one = withDays(30, { imageInventoryBatchSize: 1 })
     await manyFiles(196, 31)
     await manyContainers(6, 31)
@@ -155,7 +155,7 @@ describe('batches', () => {
     assert.deepEqual(await run(one), { outcome: 'done', rows: 3, batches: 5 })
   })
 
-  test('the oldest files go first', async () => {
+  test('the oldest files are deleted first', async () => {
     await manyFiles(2 * BATCH_ROWS, 31)
     await sql`update runtime_executable set last_seen = last_seen - interval '2 days' where right(path, 1)::int % 2 = 0`
     await run(abortedAfter(1, scene.db))
@@ -166,7 +166,7 @@ describe('batches', () => {
     )
   })
 
-  test('more containers than a statement looks at are all looked at', async () => {
+  test('expired containers are found among more containers than a statement reads', async () => {
     await manyContainers(20_001, 1)
     assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 3 })
     await sql`update runtime_coverage set last_heartbeat = ${ago(31 * DAY)}::text::timestamp where container_id in ('c000001', 'c020000', 'c020001')`
@@ -174,8 +174,8 @@ describe('batches', () => {
   })
 })
 
-describe('what is being written', () => {
-  test('it is passed over, a whole batch of it, too', async () => {
+describe('concurrent posts', () => {
+  test('rows that another transaction has locked are skipped, even a whole batch', async () => {
     await manyFiles(BATCH_ROWS + 10, 31)
     await manyContainers(BATCH_ROWS + 10, 31)
     await sql.begin(async (post) => {
@@ -187,21 +187,21 @@ describe('what is being written', () => {
     assert.equal((await run()).rows, 2 * BATCH_ROWS)
   })
 
-  test('a file that is seen again between being found and being deleted stays', async () => {
+  test('a file that is seen again after the pass found it, before its deletion, stays', async () => {
     await store({ files: { '/again': 31, '/old': 31 } })
     const pass = await scene.whileDeleting('runtime_executable', 'before', () => see('/again', ago(0)))
     assert.equal(pass.rows, 1)
     assert.deepEqual(await filesLeft(), ['/again'])
   })
 
-  test('a container that is heard of again between being found and being deleted stays', async () => {
+  test('a container with a heartbeat after the pass found it, before its deletion, stays', async () => {
     await store({ containers: { again: 31, old: 31 } })
     const pass = await scene.whileDeleting('runtime_coverage', 'before', () => beat('again', ago(0)))
     assert.equal(pass.rows, 1)
     assert.deepEqual(await containersLeft(), ['again'])
   })
 
-  test('a file that is seen again while it is being deleted is a new row', async () => {
+  test('a file that is seen again while it is being deleted is stored again', async () => {
     await store({ files: { '/again': 31 } })
     let seen: Promise<unknown> | undefined
     const pass = await scene.whileDeleting('runtime_executable', 'after', async () => {
@@ -213,7 +213,7 @@ describe('what is being written', () => {
     assert.deepEqual(await filesLeft(), ['/again'])
   })
 
-  test('files and heartbeats are posted all the while: each is there afterwards', async (t) => {
+  test('no file or heartbeat is lost when they are posted during a pass', async (t) => {
     const names = Array.from({ length: 30 }, (_, n) => `r${String(n).padStart(2, '0')}`)
     const db = scene.otherProcess(t)
     for (let round = 0; round < 5; round++) {
@@ -238,7 +238,7 @@ test('two processes at once delete every row once', async (t) => {
   assert.equal(await total(), 0)
 })
 
-test('with the lock held elsewhere it reports skipped and does nothing; counting needs none', async () => {
+test('with the lock held elsewhere a pass reports skipped and does nothing; counting needs no lock', async () => {
   await store({ files: { '/old': 31 }, containers: { old: 31 } })
   await scene.whileLocked('runtime-retention', async () => {
     assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 })
@@ -247,7 +247,7 @@ test('with the lock held elsewhere it reports skipped and does nothing; counting
   assert.equal(await total(), 2)
 })
 
-test('aborted between two batches it keeps what it did, and the next pass does the rest', async () => {
+test('a pass aborted between two batches keeps its deletions, and the next pass does the rest', async () => {
   await manyFiles(BATCH_ROWS + 2, 31)
   await manyContainers(BATCH_ROWS + 2, 31)
   assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: BATCH_ROWS, batches: 1 })
@@ -255,7 +255,7 @@ test('aborted between two batches it keeps what it did, and the next pass does t
   assert.equal((await run()).rows, 2)
 })
 
-test('after a pass exactly what is young enough is there, in batches of any size', async () => {
+test('a pass leaves exactly the young files and containers, with any batch size', async () => {
   const age = fc.constantFrom(0, 2, 2.99, 3.01, 3.5, 6.99, 7.01, 400)
   await fc.assert(
     fc.asyncProperty(

@@ -12,7 +12,7 @@ const NEVER = new AbortController().signal
 const CONNECTIONS = 4
 const GATE = 77
 
-/** The days that a broker keeps by itself. */
+/** Restores the default retention of these settings. */
 const KEPT = {
   AUDIT_VERDICTS_RETENTION_DAYS: undefined,
   SECCOMP_DENIALS_RETENTION_DAYS: undefined,
@@ -20,7 +20,7 @@ const KEPT = {
   IMAGE_ATTESTATION_RETENTION_DAYS: undefined,
 }
 
-/** A database with one job on it, and what it takes to arrange and look at rows. Times are seconds before the start of the file. */
+/** A database with one job, and functions to store and read rows. Times are in seconds before the start of the file. */
 export async function startScene(job: Job, configured: Partial<Config> = {}) {
   const app = await startApp(KEPT)
   const { sql, deps, url } = app
@@ -82,8 +82,8 @@ export async function startScene(job: Job, configured: Partial<Config> = {}) {
     },
 
     /**
-     * Runs a pass and, while it waits in its deletion from `table`, `work`: `before` the first row is deleted, with what it found
-     * looked at and not locked, or `after` one, which is locked until the statement ends.
+     * Runs a pass, and `work` while the pass waits within its deletion from `table`: `before` the first row is deleted, when the
+     * rows are found but not locked, or `after` a row is deleted, which stays locked until the statement ends.
      */
     async whileDeleting(table: string, when: 'before' | 'after', work: () => Promise<unknown>): Promise<Pass> {
       const each = when === 'before' ? 'statement' : 'row'
@@ -107,7 +107,7 @@ export async function startScene(job: Job, configured: Partial<Config> = {}) {
       }
     },
 
-    /** Has the lock of a job taken while `work` runs. */
+    /** Holds the lock of a job while `work` runs. */
     async whileLocked(name: JobName, work: () => Promise<void>): Promise<void> {
       await sql.begin(async (other) => {
         const space = 0x6a6f_6273
@@ -118,7 +118,7 @@ export async function startScene(job: Job, configured: Partial<Config> = {}) {
   }
 }
 
-/** A database whose statements all run inside the transaction, so that "now" stands still. */
+/** A database whose statements all run inside the transaction, so that `now()` does not change. */
 export function inside(transaction: postgres.TransactionSql): Database {
   return {
     job: (statement: (sql: postgres.TransactionSql) => unknown) => statement(transaction),
@@ -137,7 +137,7 @@ export function abortedAfter(batches: number, db: Database): Pick<JobContext, 'd
   return { db: { job } as unknown as Database, signal: abort.signal }
 }
 
-/** How many sessions of this database wait for a lock that another one holds. */
+/** The number of sessions of this database that wait for a lock. */
 export async function waiting(sql: postgres.Sql): Promise<number> {
   const [row] = await sql<{ n: number }[]>`
     select count(*)::int as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`

@@ -16,7 +16,7 @@ const scene = await startScene(chains[0]![0]!)
 const { sql, logged } = scene
 const DONE: Pass = { outcome: 'done', rows: 0, batches: 1 }
 
-/** A job that notes when it runs. `firstAfterSecs` 0 means as soon as the schedule allows, a second or two. */
+/** A job that records its runs. With `firstAfterSecs` 0 it first runs after the shortest delay, a second or two. */
 function job(name: JobName, changes: Partial<Job> = {}) {
   const runs: JobContext[] = []
   const base: Job = {
@@ -42,7 +42,7 @@ function start(t: TestContext, list: readonly (readonly Job[])[], changes: Parti
   const { config, db, log } = scene.context()
   const schedule = startSchedule(list, { config, db, log, metrics, ...changes })
   t.after(() => schedule.stop(5_000))
-  /** The samples of a metric by their labels, the job's name left out. */
+  /** The samples of a metric for a job, without the label `job`. */
   const samples = async (name: string, of: JobName) => {
     const metric = await metrics.registry.getSingleMetric(name)!.get()
     return metric.values
@@ -52,12 +52,12 @@ function start(t: TestContext, list: readonly (readonly Job[])[], changes: Parti
   return { ...schedule, samples }
 }
 
-/** A database on which every job was finished so many seconds ago, whatever happens since. */
+/** A database that always answers that the job finished `agoSecs` seconds ago. */
 const finished = (agoSecs: number) =>
   ({ job: async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }] }) as unknown as Database
 const longAgo = finished(1_000_000)
 
-/** Timers and the clock stand still until `tick` moves them; what they start has run when it resolves. */
+/** Stops timers and the clock; `tick` moves them on, and resolves when the work of the due timers is done. */
 function stillTime(t: TestContext) {
   mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_800_000_000_000 })
   t.after(() => mock.timers.reset())
@@ -78,7 +78,7 @@ for (const [random, early, late] of [
   [0.5, 59, 2],
   [1, 65, 2],
 ] as const) {
-  test(`it sleeps first, and with ${random} drawn wakes after ${early} to ${early + late} s of 60, again and again`, async (t) => {
+  test(`with an interval of 60 s and the random number ${random}, each pass starts ${early} to ${early + late} s after the start or the last pass`, async (t) => {
     const tick = stillTime(t)
     const { firstAfterSecs: _, ...plain } = job('late-resolve', { everySecs: () => 60 })
     start(t, [[plain]], { db: longAgo, random: () => random })
@@ -93,7 +93,7 @@ for (const [random, early, late] of [
   })
 }
 
-test('a job with a first pass of its own comes then', async (t) => {
+test('the first pass of a job starts after its firstAfterSecs', async (t) => {
   const tick = stillTime(t)
   const one = job('audit-retention', { firstAfterSecs: 60 })
   start(t, [[one]], { db: longAgo, random: () => 0.5 })
@@ -103,7 +103,7 @@ test('a job with a first pass of its own comes then', async (t) => {
   assert.equal(one.runs.length, 1)
 })
 
-test('the jobs of a chain run one after the other, in their order', async (t) => {
+test('the jobs of a chain run one after another, in order', async (t) => {
   const order: string[] = []
   const slow = (name: JobName) =>
     job(name, {
@@ -124,7 +124,7 @@ test('the jobs of a chain run one after the other, in their order', async (t) =>
   ])
 })
 
-test('a chain of jobs with different intervals wakes for the one that is due first', async (t) => {
+test('in a chain with different intervals, the job with the shorter one runs when it is due', async (t) => {
   const tick = stillTime(t)
   const often = job('late-resolve', { everySecs: () => 600 })
   const seldom = job('stale-sweep', { everySecs: () => 3600 })
@@ -135,7 +135,7 @@ test('a chain of jobs with different intervals wakes for the one that is due fir
   assert.equal(often.runs.length, 2)
 })
 
-test('a job that fails is logged and counted, keeps none from running, and comes again', async (t) => {
+test('a failed job is logged and counted, the next job of the chain runs, and the failed job runs again later', async (t) => {
   const tick = stillTime(t)
   logged.length = 0
   const bad = job('seccomp-denial-retention', { run: failing })
@@ -148,7 +148,7 @@ test('a job that fails is logged and counted, keeps none from running, and comes
   assert.deepEqual(await samples('broker_job_passes_total', 'seccomp-denial-retention'), [
     { outcome: 'failed', value: 1 },
   ])
-  // Still that of the pass before.
+  // The value of the last successful pass.
   assert.deepEqual(await samples('broker_job_last_success_timestamp_seconds', 'seccomp-denial-retention'), [
     { value: 1 },
   ])
@@ -156,7 +156,7 @@ test('a job that fails is logged and counted, keeps none from running, and comes
   assert.equal(bad.runs.length, 2)
 })
 
-test('a database that does not answer is a failure of the job, and the schedule goes on', async (t) => {
+test('a database error before a pass counts as a failure, and the job runs at its next time', async (t) => {
   const tick = stillTime(t)
   let isDown = true
   const ask = async () => {
@@ -172,7 +172,7 @@ test('a database that does not answer is a failure of the job, and the schedule 
   assert.equal(one.runs.length, 1)
 })
 
-test('a pass is recorded for every process, and shown in the metrics', async (t) => {
+test('a pass is recorded in the database and in the metrics', async (t) => {
   const one = job('compute-fold', { run: async () => ({ outcome: 'capped', rows: 7, batches: 2 }) })
   const { samples } = start(t, [[one]])
   await until('it is counted', async () => (await samples('broker_job_rows_total', 'compute-fold')).length > 0)
@@ -215,7 +215,7 @@ for (const outcome of ['skipped', 'aborted'] as const) {
   })
 }
 
-test('a replica whose due time was served by another does not run the job, and shows when it ran', async (t) => {
+test('a replica does not run a job that another replica ran within the interval, and its metrics show that pass', async (t) => {
   await sql`insert into job_run values ('version-check', now() at time zone 'utc' - interval '1000 s', 1500, 5)`
   const served = job('version-check')
   const { samples } = start(t, [[served]])
@@ -235,7 +235,7 @@ for (const [agoSecs, runs] of [
   [9999, 1],
   [-50, 0],
 ] as const) {
-  test(`of an interval of 3600 s, ${agoSecs} s after the last pass the job is ${runs === 0 ? 'not ' : ''}due`, async (t) => {
+  test(`with an interval of 3600 s, a job is ${runs === 0 ? 'not ' : ''}due ${agoSecs} s after its last pass`, async (t) => {
     const tick = stillTime(t)
     const one = job('image-inventory-retention')
     start(t, [[one]], { db: finished(agoSecs), random: () => 0.5 })
@@ -244,7 +244,7 @@ for (const [agoSecs, runs] of [
   })
 }
 
-test('a replica that was served sleeps for what remains of the interval', async (t) => {
+test('a replica waits for the rest of the interval after the pass of another replica', async (t) => {
   const tick = stillTime(t)
   let agoSecs = 3000
   const ask = async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }]
@@ -258,7 +258,7 @@ test('a replica that was served sleeps for what remains of the interval', async 
   assert.equal(one.runs.length, 1)
 })
 
-test('a last pass in the future, by a clock that was set back, delays the next look by no more than the interval', async (t) => {
+test('a last pass in the future, after the clock was set back, delays the next pass by the interval at most', async (t) => {
   const tick = stillTime(t)
   let agoSecs = -1_000_000
   const ask = async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }]
@@ -272,7 +272,7 @@ test('a last pass in the future, by a clock that was set back, delays the next l
   assert.equal(one.runs.length, 1)
 })
 
-test('jobs that the configuration turns off are not scheduled; with both windows 0 nothing is', (t) => {
+test('jobs that the configuration turns off are not scheduled', (t) => {
   const { config } = scene.context()
   const names = (changes: Partial<typeof config>) =>
     start(t, chains.slice(0, 1), { config: { ...config, ...changes } }).jobs
@@ -282,7 +282,7 @@ test('jobs that the configuration turns off are not scheduled; with both windows
   assert.deepEqual(names({ peerLateResolveWindowSecs: 0, peerStaleAliveSecs: 0 }), [])
 })
 
-test('stopping aborts the pass under way, waits for it, and starts nothing more', async (t) => {
+test('stopping aborts the current pass, waits for its end, and starts no other', async (t) => {
   let ended = false
   const long = job('supply-chain-refresh', {
     run: async ({ signal }) => {
@@ -300,7 +300,7 @@ test('stopping aborts the pass under way, waits for it, and starts nothing more'
   assert.equal(next.runs.length, 0)
 })
 
-test('stopping waits no longer than told', async () => {
+test('stopping waits no longer than its timeout', async () => {
   const stuck = job('supply-chain-refresh', { run: () => new Promise<Pass>(() => {}) })
   const schedule = startSchedule([[stuck]], { ...scene.context(), metrics: createMetrics() })
   await until('it began', () => stuck.runs.length > 0)
@@ -308,7 +308,7 @@ test('stopping waits no longer than told', async () => {
   assert.equal(stuck.runs[0]!.signal.aborted, true)
 })
 
-test('stopped before it woke, it never runs', async (t) => {
+test('a job never runs after the schedule was stopped', async (t) => {
   const tick = stillTime(t)
   const one = job('late-resolve', { firstAfterSecs: 5 })
   const { stop } = start(t, [[one]], { db: longAgo })
@@ -317,7 +317,7 @@ test('stopped before it woke, it never runs', async (t) => {
   assert.equal(one.runs.length, 0)
 })
 
-test('the two jobs of the peers run by the schedule on real rows', async (t) => {
+test('the schedule runs late-resolve and stale-sweep on stored rows', async (t) => {
   const { config } = scene.context()
   await scene.pod({ pod_name: 'peer', pod_ip: '10.0.0.2' })
   await scene.pod({ pod_name: 'gone', time_stamp: scene.ago(5000) })
@@ -332,7 +332,7 @@ test('the two jobs of the peers run by the schedule on real rows', async (t) => 
   assert.equal((await scene.get('/pod/name/gone')).json.is_dead, true)
 })
 
-/** The whole server on this file's database; `printed()` is its log so far. */
+/** Starts the server on the database of this file; `printed()` returns its log so far. */
 function startServer(t: TestContext, env: NodeJS.ProcessEnv) {
   const { PATH, HOME } = process.env
   const addresses = { LISTEN_ADDR: '127.0.0.1:0', ADMIN_ADDR: '127.0.0.1:0' }
@@ -348,7 +348,7 @@ function startServer(t: TestContext, env: NodeJS.ProcessEnv) {
   return { child, printed: () => log }
 }
 
-test('the server runs the jobs, and when told to stop lets the batch under way end before it leaves with 0', async (t) => {
+test('the server runs the jobs; on SIGTERM it finishes the current batch and exits with code 0', async (t) => {
   await sql`truncate job_run, traffic, pod, pod_address`
   await scene.pod({ pod_name: 'peer', pod_ip: '10.0.0.2' })
   await sql`
@@ -375,7 +375,7 @@ test('the server runs the jobs, and when told to stop lets the batch under way e
   })
 })
 
-test('with JOBS=external the server schedules none', async (t) => {
+test('with JOBS=external the server schedules no job', async (t) => {
   const { child, printed } = startServer(t, { JOBS: 'external' })
   await until('it is up', () => printed().includes('jobs scheduled'))
   assert.match(printed(), /"jobs":\[\],"msg":"jobs scheduled"/)

@@ -29,7 +29,7 @@ interface Stored {
   owner?: [kind: string | null, name: string | null]
 }
 
-/** Stores denials of those syscalls, each of a known workload and seen just now unless it says otherwise. */
+/** Stores denials of these syscalls, by default of a known workload and seen now. */
 const store = async (all: Record<string, Stored>) => {
   for (const [
     syscall,
@@ -39,7 +39,7 @@ const store = async (all: Record<string, Stored>) => {
       insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, node_name, syscall, action, count, first_seen, last_seen)
       values ('uid', ${pod}, ${namespace}, ${kind}, ${name}, 'node', ${syscall}, 'a', 1, ${ago(400 * DAY)}, ${ago(days * DAY)})`
 }
-/** So many denials, seen as many seconds and so many days ago. */
+/** Stores denials, each seen a second earlier than the one before, from `days` days ago. */
 const many = (rows: number, days: number, owner: string | null = 'web') => sql`
   insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, syscall, action, count, first_seen, last_seen)
   select 'uid-' || n, 'pod-' || n, 'ns-' || n % 3, ${owner === null ? null : 'Deployment'}, ${owner}, 's', 'a', 1, t, t
@@ -57,7 +57,7 @@ const owners = async () =>
   )
 const NONE: [null, null] = [null, null]
 
-test('it runs as often as configured, first after 120 seconds, in a chain of its own, with 0 days too', () => {
+test('the job runs at the configured interval, first after 120 seconds, in a chain of its own, also with 0 days', () => {
   assert.equal(seccompDenialRetention.firstAfterSecs, 120)
   for (const days of [0, 30])
     assert.equal(seccompDenialRetention.everySecs(withDays(days, { seccompDenialsIntervalSecs: 77 }).config), 77)
@@ -68,7 +68,7 @@ test('it runs as often as configured, first after 120 seconds, in a chain of its
 })
 
 describe('attribution', () => {
-  test('a denial of a pod that is known by now gets its workload, by the rule of ingest; the others stay as they are', async () => {
+  test('a denial without a workload gets that of its pod, once known, by the rule of ingest; the others stay unchanged', async () => {
     const { pod_name: owned } = await pod()
     const { pod_name: bare } = await pod({ workload_kind: null, workload_name: null })
     const { pod_name: half } = await pod({ workload_name: null })
@@ -101,7 +101,7 @@ describe('attribution', () => {
     assert.equal((await run(withDays(0))).rows, 0)
   })
 
-  test('it is done with any days, and before what is old is deleted', async () => {
+  test('denials are attributed before old ones are deleted', async () => {
     const { pod_name } = await pod()
     await store({ young: { pod: pod_name, owner: NONE }, old: { pod: pod_name, owner: NONE, days: 31 } })
     const pass = await run()
@@ -109,7 +109,7 @@ describe('attribution', () => {
     assert.deepEqual(await owners(), { young: 'Deployment/web' })
   })
 
-  test('batches are of as many rows as configured, over all namespaces, known or not', async () => {
+  test('batches have the configured size over all namespaces, whether pods are known or not', async () => {
     await many(3 * BATCH_ROWS, 0, null)
     assert.deepEqual(await run(withDays(0)), { outcome: 'done', rows: 0, batches: 4 })
     for (const n of [1, 150, 300]) await pod({ pod_name: `pod-${n}`, pod_namespace: `ns-${n % 3}` })
@@ -121,7 +121,7 @@ describe('attribution', () => {
     })
   })
 
-  test('a denial that a drain is writing is passed over, and nobody waits', async () => {
+  test('a denial that a drain is writing is skipped without waiting', async () => {
     const { pod_name } = await pod()
     await store({ written: { pod: pod_name, owner: NONE }, other: { pod: pod_name, owner: NONE } })
     await sql.begin(async (post) => {
@@ -132,10 +132,10 @@ describe('attribution', () => {
     assert.equal((await run(withDays(0))).rows, 1)
   })
 
-  test('what a drain attributed in the meantime stays as it is', async () => {
+  test('a denial that a drain attributes during the pass stays unchanged', async () => {
     const { pod_name } = await pod()
     await store({ a: { pod: pod_name, owner: NONE } })
-    // The pass waits where it has looked and locked nothing.
+    // The pass waits after it has found the row, before it locks it.
     await sql.unsafe('alter function denial_workload(text, text) rename to denial_workload_at_once')
     await sql.unsafe(`
       create function denial_workload(of_pod text, of_namespace text) returns table (kind text, name text) language plpgsql
@@ -158,7 +158,7 @@ describe('attribution', () => {
 })
 
 describe('denials', () => {
-  test('what was not seen for 30 days goes, whoever it belongs to; what began long ago and goes on stays', async () => {
+  test('denials not seen for 30 days are deleted, with or without a workload; those that began earlier and continue stay', async () => {
     await store({
       old: { days: 31 },
       murky: { days: 31, owner: NONE },
@@ -174,7 +174,7 @@ describe('denials', () => {
     assert.equal((await run()).rows, 0)
   })
 
-  test('the days are those of the configuration, and 0 keep all', async () => {
+  test('the configuration sets the number of days; 0 days keep all denials', async () => {
     await store({ a: { days: 4_000 }, b: { days: 3 } })
     assert.equal(await count(withDays(0)), 0)
     assert.equal((await run(withDays(0))).rows, 0)
@@ -182,7 +182,7 @@ describe('denials', () => {
     assert.equal((await run(withDays(2))).rows, 1)
   })
 
-  test('the window: one exactly that old stays, one a microsecond older goes', async () => {
+  test('a denial exactly 30 days old stays, one a microsecond older is deleted', async () => {
     await sql.begin(async (now) => {
       for (const [name, age] of Object.entries({ at: '30 days', past: '30 days 0.000001 s', ahead: '-60 s' }))
         await now`
@@ -194,16 +194,16 @@ describe('denials', () => {
     assert.deepEqual(await left(), ['ahead', 'at'])
   })
 
-  test('batches are of as many rows as configured, also where all were seen at one moment', async () => {
+  test('batches have the configured size, also when all denials have the same time', async () => {
     await many(2 * BATCH_ROWS + 1, 31)
     await sql`update seccomp_denial set last_seen = ${ago(31 * DAY)}`
     const pass = await run()
     assert.deepEqual([pass.outcome, pass.rows, await total()], ['done', 2 * BATCH_ROWS + 1, 0])
-    // One that attributes, three that delete, and one each that looks at nodes twice and at sets.
+    // One to attribute, three to delete, and one each for the two tables of nodes and for file sets.
     assert.equal(pass.batches, 1 + 3 + 3)
   })
 
-  test('one that is being written is passed over, a whole batch of them, too', async () => {
+  test('denials that another transaction has locked are skipped, even a whole batch', async () => {
     await many(BATCH_ROWS + 10, 31)
     await sql.begin(async (post) => {
       await post`select from seccomp_denial order by last_seen limit ${BATCH_ROWS} for update`
@@ -212,7 +212,7 @@ describe('denials', () => {
     assert.equal(await total(), BATCH_ROWS)
   })
 
-  test('one that is seen again between being found and being deleted stays', async () => {
+  test('a denial that is seen again after the pass found it, before its deletion, stays', async () => {
     const again = { podName: 'again', podUid: 'uid', syscall: 'again', action: 'a' }
     await store({ again: { days: 31, pod: 'again' }, old: { days: 31 } })
     const pass = await scene.whileDeleting('seccomp_denial', 'before', () => take(scene, [denial(again)]))
@@ -221,7 +221,7 @@ describe('denials', () => {
     assert.equal((await sql`select count from seccomp_denial`)[0]!.count, '2')
   })
 
-  test('one that is seen again while it is being deleted is a new row', async () => {
+  test('a denial that is seen again while it is being deleted is stored as a new row', async () => {
     const again = { podName: 'again', podUid: 'uid', syscall: 'again', action: 'a', count: 7 }
     await store({ again: { days: 31, pod: 'again' } })
     let taken: Promise<unknown> | undefined
@@ -243,7 +243,7 @@ describe('nodes', () => {
     )
   const denialNodes = async () =>
     (await sql<{ n: string }[]>`select node_name as n from seccomp_denial_node order by 1`).map(({ n }) => n)
-  /** A node that said so many days ago that it has the files of that set. */
+  /** Stores a node that reported the files of `set` `days` days ago. */
   const told = async (name: string, days: number, set: string) => {
     await sql`insert into seccomp_file_set values (${Buffer.from(set)}) on conflict do nothing`
     await sql`insert into seccomp_file values (${`${set}.json`}, ${Buffer.from(set)}, 'h') on conflict do nothing`
@@ -256,7 +256,7 @@ describe('nodes', () => {
   const files = async () =>
     (await sql<{ p: string }[]>`select path as p from seccomp_file order by 1`).map(({ p }) => p)
 
-  test('a node that drained nothing for the days goes, whatever it has denied', async () => {
+  test('a node that drained nothing for 30 days is deleted, and its denials stay', async () => {
     await drained({ old: 31, young: 29, now: 0 })
     await store({ a: {} })
     assert.equal(await count(), 1)
@@ -274,7 +274,7 @@ describe('nodes', () => {
     assert.deepEqual([await denialNodes(), await profileNodes(), await sets()], [['old'], ['old'], ['set', 'unused']])
   })
 
-  test('a node that told nothing of its files for the days goes, and with the last one their set', async () => {
+  test('a node that reported no files for 30 days is deleted, and a file set with its last node', async () => {
     await told('old-1', 31, 'shared')
     await told('young', 29, 'shared')
     await told('old-2', 31, 'own')
@@ -284,7 +284,7 @@ describe('nodes', () => {
     assert.deepEqual([await profileNodes(), await sets(), await files()], [['young'], ['shared'], ['shared.json']])
   })
 
-  test('a node that counts for longer than the days is kept as long as it counts, and for ever where it always does', async () => {
+  test('a node stays while it is not stale, if that is longer than the retention; without a stale limit it stays forever', async () => {
     await told('a', 5, 'a')
     await told('b', 3, 'b')
     assert.equal(await count(withDays(1, { seccompNodeStaleSecs: 0 })), 0)
@@ -295,7 +295,7 @@ describe('nodes', () => {
     assert.equal((await run(withDays(1, { seccompNodeStaleSecs: 900 }))).rows, 2)
   })
 
-  test('a node that is being written is passed over', async () => {
+  test('a node that another transaction has locked is skipped, with its file set', async () => {
     await drained({ old: 31, other: 31 })
     await told('old', 31, 'a')
     await sql.begin(async (post) => {
@@ -306,14 +306,14 @@ describe('nodes', () => {
     assert.deepEqual([await denialNodes(), await profileNodes(), await sets()], [['old'], ['old'], ['a']])
   })
 
-  test('a node that drains between being found and being deleted stays', async () => {
+  test('a node that drains after the pass found it, before its deletion, stays', async () => {
     await drained({ back: 31, old: 31 })
     const pass = await scene.whileDeleting('seccomp_denial_node', 'before', () => take(scene, [], { node: 'back' }))
     assert.equal(pass.rows, 1)
     assert.deepEqual(await denialNodes(), ['back'])
   })
 
-  test('a set that a node is given after it was looked at stays', async () => {
+  test('a file set that a node reports after the pass found it stays', async () => {
     await sql`insert into seccomp_file_set values ('a'), ('b')`
     await sql.unsafe('alter function drop_file_sets(bytea[]) rename to drop_file_sets_at_once')
     await sql.unsafe(`
@@ -335,7 +335,7 @@ describe('nodes', () => {
     }
   })
 
-  test('a set that somebody is about to give to a node is passed over', async () => {
+  test('a file set of a node in an open transaction is skipped', async () => {
     await sql`insert into seccomp_file_set values ('a'), ('b')`
     await sql.begin(async (post) => {
       await post`insert into seccomp_node values ('node', 'a', now() at time zone 'utc')`
@@ -344,7 +344,7 @@ describe('nodes', () => {
     assert.deepEqual(await sets(), ['a'])
   })
 
-  test('more sets than a batch has are all looked at', async () => {
+  test('unused file sets are all deleted, though there are more sets than a batch has', async () => {
     await sql`insert into seccomp_file_set select decode(lpad(to_hex(n), 4, '0'), 'hex') from generate_series(1, 250) n`
     await sql`insert into seccomp_node select 'node-' || n, decode(lpad(to_hex(n), 4, '0'), 'hex'), now() at time zone 'utc' from generate_series(1, 250, 50) n`
     assert.equal(await count(), 245)
@@ -352,14 +352,14 @@ describe('nodes', () => {
     assert.equal((await sets()).length, 5)
   })
 
-  test('more nodes than a batch has are all looked at', async () => {
+  test('expired nodes are all deleted, though they exceed a batch', async () => {
     await sql`insert into seccomp_denial_node select 'node-' || n, true, 10, '{}', ${ago(31 * DAY)} from generate_series(1, 5001) n`
     assert.equal((await run()).rows, 5_001)
     assert.deepEqual(await denialNodes(), [])
   })
 })
 
-test('two processes at once do everything once', async (t) => {
+test('two processes at once delete no denial twice', async (t) => {
   await many(1_000, 31)
   const passes = await Promise.all([run(), run({ db: scene.otherProcess(t) })])
   assert.ok(passes.some(({ outcome }) => outcome === 'done'))
@@ -376,14 +376,14 @@ test('with the lock held elsewhere it reports skipped and does nothing', async (
   assert.equal(await total(), 2)
 })
 
-test('aborted between two batches it keeps what it did, and the next pass does the rest', async () => {
+test('a pass aborted between two batches keeps its deletions, and the next pass does the rest', async () => {
   await many(BATCH_ROWS + 2, 31)
   const pass = await run(abortedAfter(2, scene.db))
   assert.deepEqual([pass.outcome, pass.rows], ['aborted', BATCH_ROWS])
   assert.equal((await run()).rows, 2)
 })
 
-test('a pass deletes 200 batches at most, the oldest first, and goes on with nodes', async () => {
+test('a pass deletes at most 200 batches of denials, the oldest first, and then deletes nodes', async () => {
   await many(205, 31)
   await sql`insert into seccomp_denial_node values ('old', true, 10, '{}', ${ago(31 * DAY)})`
   const pass = await run(withDays(30, { seccompDenialsBatchSize: 1 }))
@@ -399,12 +399,12 @@ test('counting changes nothing', async () => {
   assert.equal((await owners()).known, 'null/null')
 })
 
-test('denials are posted all the while: each count is there afterwards', { timeout: 900_000 }, async (t) => {
+test('no count is lost when denials are posted during a pass', { timeout: 900_000 }, async (t) => {
   const names = Array.from({ length: 30 }, () => unique('raced'))
   const db = scene.otherProcess(t)
   for (let round = 0; round < 5; round++) {
     await sql`truncate seccomp_denial`
-    // Of a pod that is not known yet, seen long ago: the pass attributes or deletes it while it is posted again.
+    // An old denial without a workload: the pass attributes or deletes it while it is posted again.
     for (const podName of names) await store({ [podName]: { pod: podName, days: 31, owner: NONE } })
     if (round === 0) for (const pod_name of names) await pod({ pod_name })
     const fields = (podName: string) => ({ podUid: 'uid', podName, syscall: podName, action: 'a', count: 10 })
@@ -417,7 +417,7 @@ test('denials are posted all the while: each count is there afterwards', { timeo
   }
 })
 
-test('after a pass all that is young enough is there, and attributed where the pod is known', {
+test('a pass leaves exactly the young denials, with the workloads of known pods', {
   timeout: 900_000,
 }, async () => {
   const stored = fc.record({

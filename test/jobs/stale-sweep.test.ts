@@ -11,7 +11,7 @@ beforeEach(async () => {
   logged.length = 0
 })
 
-/** Stores `n` living pods of one node, last posted so many seconds ago. */
+/** Stores `n` living pods of one node, last posted `secsAgo` seconds ago. */
 async function manyPods(n: number, secsAgo: number, node = 'node-a'): Promise<void> {
   await sql`
     insert into pod (pod_name, pod_ip, pod_ips, time_stamp, node_name, is_dead)
@@ -31,7 +31,7 @@ async function deadPods(): Promise<number> {
 
 const warnings = () => logged.filter(({ level }) => level === 40)
 
-test('a pod that was not posted for the window is marked dead, with the time of it, and nothing else of it changes', async () => {
+test('a pod that was not posted within the window is marked dead with the time of the sweep; its other fields stay', async () => {
   await pod({ pod_name: 'gone', time_stamp: ago(1000) })
   await pod({ pod_name: 'here', time_stamp: ago(800) })
   const before = await sql`select * from pod order by pod_name`
@@ -47,7 +47,7 @@ test('a pod that was not posted for the window is marked dead, with the time of 
   )
 })
 
-test('the window: a pod exactly that old stays, one a microsecond older goes', async () => {
+test('a pod exactly 900 seconds old stays alive, one a microsecond older is marked dead', async () => {
   await sql.begin(async (now) => {
     await now`
       insert into pod (pod_name, pod_ip, pod_ips, time_stamp, node_name, is_dead)
@@ -59,7 +59,7 @@ test('the window: a pod exactly that old stays, one a microsecond older goes', a
   assert.deepEqual(await names(true), ['past'])
 })
 
-test('the window is that of the configuration, and 0 turns the job off', async () => {
+test('the configuration sets the window and the interval; a window of 0 turns the job off', async () => {
   await manyPods(1, 100)
   const { config } = scene.context()
   assert.equal((await run()).rows, 0)
@@ -76,7 +76,7 @@ test('a dead pod is neither changed nor counted', async () => {
   assert.deepEqual(warnings(), [])
 })
 
-test('a pod that is posted again lives again, until it goes stale again', async () => {
+test('a pod that is posted after the sweep is alive again', async () => {
   await pod({ pod_name: 'back', time_stamp: ago(1000) })
   await run()
   await pod({ pod_name: 'back', time_stamp: ago(0) })
@@ -84,7 +84,7 @@ test('a pod that is posted again lives again, until it goes stale again', async 
   assert.deepEqual(await names(false), ['back'])
 })
 
-test('a pod that is being posted at that moment is passed over, and others are not held up', async () => {
+test('a pod that another transaction is writing is skipped, and the others are marked', async () => {
   await manyPods(3, 1000)
   await sql.begin(async (post) => {
     await post`update pod set time_stamp = now() at time zone 'utc' where pod_name = 'node-a-2'`
@@ -93,7 +93,7 @@ test('a pod that is being posted at that moment is passed over, and others are n
   assert.deepEqual(await names(false), ['node-a-2'])
 })
 
-test('the warning has the total, the nodes, and each with its pods, largest first', async () => {
+test('the warning has the number of pods and of nodes, and the pods of each node, largest first', async () => {
   await manyPods(2, 1000, 'node-b')
   await manyPods(1, 1000, 'node-a')
   await manyPods(3, 1000, 'node-c')
@@ -124,7 +124,7 @@ test('the warning names 20 nodes and how many more there are; equal counts go by
   assert.match(largestFirst(new Map([...nodes(30), ['big', 5]])), /, n19=1, \+11 more$/)
 })
 
-test('a node is counted over all batches', async () => {
+test('the warning counts the pods of a node over all batches', async () => {
   await manyPods(1500, 1000, 'node-a')
   await manyPods(1200, 1000, 'node-b')
   assert.deepEqual(await run(), { outcome: 'done', rows: 2700, batches: 3 })
@@ -145,7 +145,7 @@ test('two processes at once mark every pod once', async (t) => {
   assert.equal(await deadPods(), 6000)
 })
 
-test('with the lock held elsewhere it reports skipped, does nothing and warns of nothing', async () => {
+test('with the lock held elsewhere a pass reports skipped, changes nothing and does not warn', async () => {
   await manyPods(2, 1000)
   await scene.whileLocked('stale-sweep', async () =>
     assert.deepEqual(await run(), { outcome: 'skipped', rows: 0, batches: 0 }),
@@ -154,7 +154,7 @@ test('with the lock held elsewhere it reports skipped, does nothing and warns of
   assert.deepEqual(warnings(), [])
 })
 
-test('aborted between two batches it warns of what it did, and the next pass does the rest', async () => {
+test('a pass aborted between two batches warns of the pods it marked, and the next pass marks the rest', async () => {
   await manyPods(1500, 1000)
   assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 1000, batches: 1 })
   assert.equal(await deadPods(), 1000)
@@ -162,7 +162,7 @@ test('aborted between two batches it warns of what it did, and the next pass doe
   assert.deepEqual(await run(), { outcome: 'done', rows: 500, batches: 1 })
 })
 
-test('a pass that fails in the middle warns of what it did', async () => {
+test('a pass that fails after its first batch warns of the pods it marked', async () => {
   await manyPods(1500, 1000)
   let asked = 0
   const job = (statement: Parameters<typeof scene.db.job>[0]) => {
@@ -173,7 +173,7 @@ test('a pass that fails in the middle warns of what it did', async () => {
   assert.equal(warnings()[0]!.pods, 1000)
 })
 
-test('counting says how many a pass would mark, and marks none', async () => {
+test('counting returns the number of pods that a pass would mark, and marks none', async () => {
   await manyPods(3, 1000)
   await manyPods(2, 10, 'node-b')
   await scene.whileLocked('stale-sweep', async () => assert.equal(await count(), 3))

@@ -1,4 +1,4 @@
-/** Ingest goes on while a pass of the job stands still in the middle of a statement, whichever it is. */
+/** Ingest continues while a pass of the job waits for a lock in any of its statements. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, test } from 'node:test'
@@ -21,7 +21,7 @@ interface Row {
   severity?: number
 }
 
-/** What stores a payload with these rows; the same rows are the same content. */
+/** The header of a payload with these rows; equal rows have the same content hash. */
 const sent = (digest: string, scanned_at: string, rows: unknown[], source: string) =>
   JSON.stringify(
     header(digest, source, {
@@ -68,12 +68,12 @@ async function runs(name: string, ...digests: string[]): Promise<void> {
 
 const A = digestOf('a')
 const B = digestOf('b')
-/** Its payload came before any workload ran it, so that its link is for the pass to write. */
+/** Its payload is stored before a workload runs it, so the pass has to write its link. */
 const LATE = digestOf('late')
 /** Runs nowhere. */
 const UNUSED = digestOf('unused')
 const EXPIRED = digestOf('expired')
-/** Was counted already by the pass before the one that stands still. */
+/** Counted by the first pass, before the one that waits. */
 const COUNTED = 'CVE-2024-0001'
 const GONE = 'CVE-2024-0002'
 
@@ -102,7 +102,7 @@ const TABLES = [
   ],
 ]
 
-/** One pass has been; every step of the next has something to do. */
+/** Runs one pass, and then changes rows so that every step of the next pass has something to do. */
 beforeEach(async () => {
   await sql.unsafe(`truncate ${TABLES.join(', ')}`)
   await runs('a', A)
@@ -127,39 +127,42 @@ type Hold = (held: postgres.TransactionSql) => Promise<unknown>
 
 const HOLDS: [step: string, hold: Hold][] = [
   [
-    'links are written',
+    'it writes links',
     (held) => held`
       insert into image_link (digest, source, image_digest, join_rank, linked_at)
       values (${LATE}, 'operator-scanner', ${LATE}, 1, now() at time zone 'utc')`,
   ],
   [
-    'the vulnerabilities of an image are written',
+    'it writes the vulnerabilities of an image',
     (held) => held`select from image_cve where image_digest = ${A} for update`,
   ],
-  ['it notes what is to be counted', (held) => held`insert into summary_news (vuln_id) values (${COUNTED})`],
+  ['it queues a vulnerability to count', (held) => held`insert into summary_news (vuln_id) values (${COUNTED})`],
   [
-    'the workloads of an image are written',
+    'it writes the workloads of an image',
     (held) => held`
       insert into summary_workload (image_digest, pod_namespace, workload_kind, workload_name, cluster_id, is_running)
       values (${A}, 'shop', 'Deployment', 'b', 'primary', true)`,
   ],
   [
-    'the payloads of an image are noted',
+    'it writes the payloads of an image',
     (held) => held`select from summary_image where image_digest = ${A} for update`,
   ],
-  ['facts are written', (held) => held`select from cve_fact where vuln_id = ${COUNTED} for update`],
-  ['news are deleted', (held) => held`select from cve_news for update`],
-  ['details are written', (held) => held`select from cve_detail where vuln_id = ${COUNTED} for update`],
-  ['counts are written', (held) => held`select from cve_summary where vuln_id = ${COUNTED} for update`],
-  ['counts are deleted', (held) => held`select from cve_summary where vuln_id = ${GONE} for update`],
-  ['what was to be counted is deleted', (held) => held`select from summary_news where vuln_id = ${GONE} for update`],
-  ['the time is noted', (held) => held`select from cve_summary_state for update`],
-  ['pages are deleted', (held) => held`select from sbom_page where digest = ${EXPIRED} for update`],
-  ['findings are deleted', (held) => held`select from image_finding where digest = ${UNUSED} for update`],
-  ['a header is deleted', (held) => held`select from image_report where digest = ${UNUSED} for update`],
+  ['it writes facts', (held) => held`select from cve_fact where vuln_id = ${COUNTED} for update`],
+  ['it deletes changes of facts', (held) => held`select from cve_news for update`],
+  ['it writes details', (held) => held`select from cve_detail where vuln_id = ${COUNTED} for update`],
+  ['it writes counts', (held) => held`select from cve_summary where vuln_id = ${COUNTED} for update`],
+  ['it deletes counts', (held) => held`select from cve_summary where vuln_id = ${GONE} for update`],
+  [
+    'it deletes a counted vulnerability from the queue',
+    (held) => held`select from summary_news where vuln_id = ${GONE} for update`,
+  ],
+  ['it writes the time of the refresh', (held) => held`select from cve_summary_state for update`],
+  ['it deletes pages', (held) => held`select from sbom_page where digest = ${EXPIRED} for update`],
+  ['it deletes findings', (held) => held`select from image_finding where digest = ${UNUSED} for update`],
+  ['it deletes a header', (held) => held`select from image_report where digest = ${UNUSED} for update`],
 ]
 
-/** Everything that is posted, of images that the pass is at and of new ones; what each comes to. */
+/** Posts payloads and pods for images that the pass handles and for new ones; returns the outcome of each payload. */
 async function ingest(): Promise<string[]> {
   const image = newDigest()
   const statuses = await Promise.all([
@@ -176,13 +179,13 @@ async function ingest(): Promise<string[]> {
   return statuses
 }
 
-/** What the summary says. */
+/** The summary with its details and facts. */
 const summary = () => sql`
   select s.*, d.max_score, d.packages, d.sources, f.kev
   from cve_summary s left join cve_detail d using (vuln_id) left join cve_fact f using (vuln_id)
   order by s.vuln_id, s.scope_namespace`
 
-describe('payloads and pods are stored while a pass stands still where', { timeout: 900_000 }, () => {
+describe('payloads and pods are stored while a pass waits for a lock when', { timeout: 900_000 }, () => {
   for (const [step, hold] of HOLDS) {
     test(step, async () => {
       let isOver = false
@@ -202,7 +205,7 @@ describe('payloads and pods are stored while a pass stands still where', { timeo
         .catch((error: Error) => assert.equal(error.message, 'let go'))
       assert.equal((await pass!).outcome, 'done')
 
-      // What came meanwhile is in the next one, and nothing is left over that a summary made anew would not have.
+      // The next pass includes what came meanwhile, and gives the same summary as one made from empty tables.
       assert.equal((await run()).outcome, 'done')
       const refreshed = await summary()
       assert.ok(refreshed.some(({ vuln_id, kev }) => vuln_id === 'CVE-2024-0003' && kev))

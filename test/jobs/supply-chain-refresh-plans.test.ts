@@ -21,7 +21,7 @@ const MORE = (MUCH - LITTLE) / 100
 
 const scene = await startScene(supplyChainRefresh)
 const { sql, ago, post } = scene
-/** Whose jobs have one connection. */
+/** A database with one connection for jobs, so that all reads are counted for one session. */
 const db = openDatabase({
   connection: scene.url,
   poolMax: 4,
@@ -83,10 +83,10 @@ async function read(): Promise<Map<string, number>> {
   return new Map(rows.map(({ name, rows }) => [name, rows]))
 }
 
-/** Has the session of jobs tell what it did so far. */
+/** Makes the session of jobs report its statistics. */
 const tell = () => db.job((sql: Sql) => sql`select pg_stat_force_next_flush()`)
 
-/** What a pass reads of the tables that are large. */
+/** The number of rows that `work` reads from each large table. */
 async function readBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   await tell()
   const before = await read()
@@ -100,7 +100,7 @@ const run = (through: Database = db) => supplyChainRefresh.run(scene.context({ d
 
 let scans = 0
 let moves = 0
-/** What happens before a pass, and the least that the pass then changes. */
+/** A change before a pass, and the least number of rows that the pass then changes. */
 const CHANGES: [what: string, change: () => Promise<unknown>, atLeast: number][] = [
   ['nothing has changed', async () => {}, 0],
   ['an image has other findings', () => scanned(CHANGED, `other-${++scans}`, 3_600 - scans), 10],
@@ -138,7 +138,7 @@ before(async () => {
   await run()
 })
 
-/** Statistics may be taken at any moment of a pass: here when much had to be counted again. */
+/** Statistics may be from any moment of a pass: here from one with many vulnerabilities to count. */
 async function analyzeWithMuchNews(): Promise<void> {
   await sql`insert into summary_news (vuln_id) select 'NEWS-' || n from generate_series(1, ${LITTLE}::int) n`
   await sql.unsafe('analyze summary_news')
@@ -146,7 +146,7 @@ async function analyzeWithMuchNews(): Promise<void> {
 }
 
 describe('the rows that a pass reads', { timeout: 900_000 }, () => {
-  test('are counted with small tables', async (t) => {
+  test('are measured with small tables', async (t) => {
     await passes((what, rows) => {
       t.diagnostic(`${what}: ${JSON.stringify(rows)}`)
       little.set(what, rows)
@@ -157,10 +157,10 @@ describe('the rows that a pass reads', { timeout: 900_000 }, () => {
 
   for (const [belief, learn] of [
     ['the planner believes to be small', async () => {}],
-    ['the planner believes to be small, of which much has changed', analyzeWithMuchNews],
+    ['the planner believes to be small, with many vulnerabilities to count', analyzeWithMuchNews],
     ['the planner knows to be large', () => sql.unsafe('analyze')],
   ] as const) {
-    test(`are no more with large tables that ${belief}`, async (t) => {
+    test(`increase little with large tables that ${belief}`, async (t) => {
       await fill(MUCH)
       await learn()
       await passes((what, rows) => {
@@ -174,7 +174,7 @@ describe('the rows that a pass reads', { timeout: 900_000 }, () => {
   }
 })
 
-test('the check sees what it looks for', async () => {
+test('the counters detect a read of a whole table', async () => {
   const rows = await readBy(() => db.job((sql: Sql) => sql`select count(join_rank) from cve_summary`))
   assert.ok(rows.cve_summary! > MUCH)
 })

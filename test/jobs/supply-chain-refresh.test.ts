@@ -89,7 +89,7 @@ const links = async () =>
     }),
   )
 const assertSummary = async () => assert.deepEqual(await storedSummary(sql), await expectedSummary(sql, windowSecs))
-/** Which rows there are that a pass may write, and which version of each. */
+/** All rows that a pass may write, with the transaction that wrote each last. */
 const versions = async () =>
   (
     await sql<{ version: string }[]>`
@@ -103,7 +103,7 @@ const versions = async () =>
       order by 1`
   ).map(({ version }) => version)
 
-test('it runs by itself, first after 45 seconds, then at its interval', () => {
+test('the job has a chain of its own, runs first after 45 seconds, then at its interval of at least 60 seconds', () => {
   assert.deepEqual(
     chains.filter((chain) => chain.includes(supplyChainRefresh)),
     [[supplyChainRefresh]],
@@ -116,7 +116,7 @@ test('it runs by itself, first after 45 seconds, then at its interval', () => {
   )
 })
 
-test('a pod that started after its image was scanned is linked, by the index that the payload names', async () => {
+test('an image that runs after its scan is linked to the payload that names its manifest', async () => {
   await storeFindings('index', [finding('CVE-1')], { platform_manifests: { 'linux/amd64': digestOf('manifest') } })
   await runs('manifest', 'web')
   assert.deepEqual(await links(), [])
@@ -130,7 +130,7 @@ test('a pod that started after its image was scanned is linked, by the index tha
   assert.deepEqual([row!.images, row!.workloads, row!.running_workloads, row!.join_rank], [1, 1, 1, 2])
 })
 
-test('a link ends when its image leaves the inventory, and what it counted with it', async () => {
+test('links and counts of an image are deleted when it leaves the inventory', async () => {
   await runs('a', 'web')
   await storeFindings('a', [finding('CVE-1')])
   await run()
@@ -140,7 +140,7 @@ test('a link ends when its image leaves the inventory, and what it counted with 
   assert.deepEqual([await links(), await storedSummary(sql), await versions()], [[], [], []])
 })
 
-test('where nothing has changed, nothing is written, and the time of the summary moves all the same', async () => {
+test('a pass without changes writes only the time of the summary', async () => {
   await runs('a', 'web')
   await runs('b', 'api', { namespace: 'bank', state: 'terminated' })
   await storeFindings('a', [finding('CVE-1', { epss: 0.5 }), finding('CVE-2')])
@@ -155,7 +155,7 @@ test('where nothing has changed, nothing is written, and the time of the summary
   assert.ok(second!.refreshed_at > first!.refreshed_at)
 })
 
-test('what a change does not touch is not written', async () => {
+test('a pass does not write rows of unchanged vulnerabilities', async () => {
   for (const name of ['a', 'b', 'c']) {
     await runs(name, name)
     await storeFindings(name, [finding(`CVE-${name}`), finding('CVE-shared')])
@@ -171,7 +171,7 @@ test('what a change does not touch is not written', async () => {
   assert.notDeepEqual(of(after, 'CVE-a'), of(before, 'CVE-a'))
 })
 
-test('a change of pods alone is a change: started, ended, silent for longer than the window, dead', async () => {
+test('the running workloads are counted again when a pod starts, ends, is silent beyond the window, or dies', async () => {
   await storeFindings('a', [finding('CVE-1')])
   const running = async () => (await storedSummary(sql)).find((row) => row.scope_namespace === '')?.running_workloads
   await runs('a', 'web')
@@ -196,7 +196,7 @@ test('a change of pods alone is a change: started, ended, silent for longer than
   await assertSummary()
 })
 
-test('a change of a header alone is a change: of two equally good payloads the newest scan counts', async () => {
+test('a change of the header alone is counted: of two equally good payloads, the newest scan counts', async () => {
   await runs('m', 'web')
   const manifests = { platform_manifests: { 'linux/amd64': digestOf('m') } }
   await storeFindings('one', [finding('CVE-1')], { ...manifests, scanned_at: ago(20) })
@@ -213,7 +213,7 @@ test('a change of a header alone is a change: of two equally good payloads the n
   await assertSummary()
 })
 
-test('what every platform of a running index has is counted, whichever was scanned last', async () => {
+test('findings of every platform of a running index are counted, in any order of scans', async () => {
   await runs('index', 'web')
   const of = { index_digest: digestOf('index') }
   await storeFindings('amd64', [finding('CVE-1', { severity: 0 })], { ...of, scanned_at: ago(20) })
@@ -234,7 +234,7 @@ test('what every platform of a running index has is counted, whichever was scann
   await assertSummary()
 })
 
-test('EPSS and kev of a vulnerability fall again when the rows that raised them are replaced', async () => {
+test('EPSS and KEV of a vulnerability fall when the rows that raised them are replaced', async () => {
   await runs('a', 'web')
   await storeFindings('a', [finding('CVE-1')])
   await storeFindings('elsewhere', [finding('CVE-1', { kev: true, epss: 0.75 })], { source: 'db-matcher' })
@@ -253,7 +253,7 @@ test('EPSS and kev of a vulnerability fall again when the rows that raised them 
   assert.deepEqual([await facts(), (await sql`select 1 from cve_fact`).length], [[null, null], 0])
 })
 
-test('a value that seemed to fall while a payload with that very value was not committed yet', async () => {
+test('a fact that falls while a payload with the same value is uncommitted rises again in a later pass', async () => {
   await runs('a', 'web')
   await storeFindings('one', [finding('CVE-1', { kev: true })])
   await storeFindings('a', [finding('CVE-1')], { source: 'db-matcher' })
@@ -274,7 +274,7 @@ test('a value that seemed to fall while a payload with that very value was not c
   assert.deepEqual([(await sql`select 1 from cve_news`).length, await kev()], [0, true])
 })
 
-test('the summary is the one of all stored rows, whatever changes in whichever order, a few vulnerabilities or images a statement', async () => {
+test('the summary is that of all stored rows after any changes in any order', async () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd')
   const source = fc.constantFrom('operator-scanner', 'db-matcher', 'registry')
   const row = fc.record({
@@ -352,7 +352,7 @@ test('the summary is the one of all stored rows, whatever changes in whichever o
 })
 
 for (const images of [10, 11, 25])
-  test(`more vulnerabilities than one statement counts, in as many images as it reads or more: ${images}`, async () => {
+  test(`more vulnerabilities than one statement counts, in ${images} images, are all counted`, async () => {
     for (let i = 0; i < images; i++) {
       await runs(`image-${i}`, `w${i}`)
       await storeFindings(
@@ -365,7 +365,7 @@ for (const images of [10, 11, 25])
     assert.equal((await run()).rows, 0)
   })
 
-test('more payloads to be linked than one statement links, and more than it looks at', async () => {
+test('more payloads than one statement reads or links are all linked', async () => {
   for (let i = 0; i < 210; i++) await storeFindings(`image-${i}`, [finding('CVE-1')])
   for (let i = 0; i < 210; i += 3) await runs(`image-${i}`, `w${i}`)
   assert.equal((await run()).outcome, 'done')
@@ -373,7 +373,7 @@ test('more payloads to be linked than one statement links, and more than it look
   await assertSummary()
 })
 
-test('a vulnerability that two payloads of an image tell of: the worse join counts', async () => {
+test('a vulnerability in two payloads of an image has the worse join of the two', async () => {
   await runs('a', 'web')
   await storeFindings('a', [finding('CVE-1'), finding('CVE-2')])
   await storeFindings('index', [finding('CVE-1')], {
@@ -393,7 +393,7 @@ test('a vulnerability that two payloads of an image tell of: the worse join coun
   )
 })
 
-test('a join that is another one is a change, with all else as it was', async () => {
+test('a change of the join alone is counted', async () => {
   await runs('a', 'web')
   await sql`update image set repository = 'registry.test/team/app', tags = '{v1}'`
   const seen = {
@@ -409,7 +409,7 @@ test('a join that is another one is a change, with all else as it was', async ()
   assert.equal(await rank(), 3)
 })
 
-test('a workload with a container that runs and one that does not, of two images, runs', async () => {
+test('a workload with one running and one terminated container counts once, as running', async () => {
   await runs('a', 'web', { container: 'app' })
   await runs('b', 'web', { container: 'side', state: 'terminated' })
   for (const name of ['a', 'b']) await storeFindings(name, [finding('CVE-1')])
@@ -419,7 +419,7 @@ test('a workload with a container that runs and one that does not, of two images
   assert.deepEqual([row!.images, row!.workloads, row!.running_workloads], [2, 1, 1])
 })
 
-test('the pages of a set go when none has come for the time; a young page keeps all of them', async () => {
+test('the pages of a set are deleted when no page came within the limit; one young page keeps all of its set', async () => {
   const page = (name: string, index: number) =>
     store('sbom', name, [{ name: 'c', licenses: [], file_paths: [] }], {}, { set_id: 's', index, total: 3 })
   for (const name of ['old', 'young']) for (const index of [0, 1]) await page(name, index)
@@ -431,7 +431,7 @@ test('the pages of a set go when none has come for the time; a young page keeps 
   assert.equal((await sql`select 1 from sbom_page`).length, 2)
 })
 
-test('payloads go from all tables when nothing came within the grace and nothing that they stand for was seen within the days', async () => {
+test('payloads are deleted from all tables if not received within the grace period and without a container seen within the retention', async () => {
   const { supplyChainUnlinkedGraceHours: grace, supplyChainRetentionDays: days } = deps.config
   const component = [{ name: 'c', licenses: [], file_paths: [] }]
   const cases: [name: string, receivedHours: number, seenDays: number | null, isRunning: boolean, isKept: boolean][] = [
@@ -480,7 +480,7 @@ test('zero days keep every payload', async () => {
   assert.equal((await sql`select 1 from image_finding`).length, 1)
 })
 
-test('of two payloads of a key the newer one keeps both', async () => {
+test('findings and an SBOM of one image and source stay while one of them is young', async () => {
   await storeFindings('a', [finding('CVE-1')])
   await store('sbom', 'a', [{ name: 'c', licenses: [], file_paths: [] }])
   await sql`update image_report set received_at = ${ago(400 * DAY)}::text::timestamp where kind = 'sbom'`
@@ -491,7 +491,7 @@ test('of two payloads of a key the newer one keeps both', async () => {
   )
 })
 
-test('a payload that is being written while it is about to be deleted stays', async () => {
+test('an expired payload whose key another transaction has locked is skipped', async () => {
   await storeFindings('a', [finding('CVE-1')])
   await sql`update image_report set received_at = ${ago(400 * DAY)}::text::timestamp`
   await sql.begin(async (writer) => {
@@ -503,7 +503,7 @@ test('a payload that is being written while it is about to be deleted stays', as
   assert.equal((await sql`select 1 from image_report`).length, 0)
 })
 
-test('another process is at it: skipped, and the time of the summary stays', async () => {
+test('with the lock held elsewhere a pass reports skipped and does not write the time of the summary', async () => {
   await scene.whileLocked('supply-chain-refresh', async () => {
     assert.equal((await run()).outcome, 'skipped')
   })
@@ -511,7 +511,7 @@ test('another process is at it: skipped, and the time of the summary stays', asy
 })
 
 for (const step of [findChangedImages, refreshFacts, countChanged]) {
-  test(`${step.name} does nothing while another process is at it, though that one began a moment ago`, async () => {
+  test(`${step.name} does nothing if another process takes the lock before the step`, async () => {
     await runs('a', 'web')
     await storeFindings('a', [finding('CVE-1', { kev: true })])
     const stored = async () => {
@@ -527,7 +527,7 @@ for (const step of [findChangedImages, refreshFacts, countChanged]) {
       ]
       return Promise.all(tables.map((table) => sql`select to_json(t) as row from ${sql(table)} t order by t::text`))
     }
-    // What the steps before it do: there is something for each of them to do.
+    // Runs the earlier steps, so that this one has something to do.
     for (const earlier of [findChangedImages, refreshFacts])
       if (earlier !== step && step !== findChangedImages) await earlier(scene.context())
     const before = await stored()
@@ -539,7 +539,7 @@ for (const step of [findChangedImages, refreshFacts, countChanged]) {
   })
 }
 
-test('told to stop: aborted after a statement, and the next pass does the rest', async () => {
+test('a pass aborted after a statement reports aborted, and a later pass does the rest', async () => {
   await runs('a', 'web')
   await storeFindings('a', [finding('CVE-1')])
   for (let statements = 1; statements <= 3; statements++) {
@@ -550,7 +550,7 @@ test('told to stop: aborted after a statement, and the next pass does the rest',
   await assertSummary()
 })
 
-test('a step that fails keeps none of the others from being done, and the pass fails', async () => {
+test('a failed step is logged, and the pass fails without the time of the summary', async () => {
   await storeFindings('a', [finding('CVE-1')])
   await sql`update image_report set received_at = ${ago(400 * DAY)}::text::timestamp`
   await sql`alter table cve_news rename to gone`
@@ -560,7 +560,7 @@ test('a step that fails keeps none of the others from being done, and the pass f
   assert.ok(scene.logged.some((line) => line.step === 'refreshFacts'))
 })
 
-test('other ids go that no finding has told of for two days, and those that are told stay', async () => {
+test('aliases that no finding has named for two days are deleted, the others stay', async () => {
   await storeFindings('a', [
     finding('CVE-1', { aliases: ['GHSA-1', 'GHSA-2'] }),
     finding('CVE-2', { aliases: ['GHSA-2'] }),
@@ -575,7 +575,7 @@ test('other ids go that no finding has told of for two days, and those that are 
   assert.deepEqual(await known(), ['CVE-1 GHSA-1', 'CVE-2 GHSA-2'])
   const [row] = await sql`select count(*)::int as n from cve_alias where told_at > ${ago(HOUR)}::text::timestamp`
   assert.equal(row!.n, 2)
-  // A payload that tells of one again makes it new.
+  // A payload that names an alias again renews it.
   await sql`update cve_alias set told_at = ${ago(2 * DAY + HOUR)}::text::timestamp`
   await storeFindings('b', [finding('CVE-1', { aliases: ['GHSA-1'] })])
   await sql`delete from image_finding`
@@ -583,7 +583,7 @@ test('other ids go that no finding has told of for two days, and those that are 
   assert.deepEqual(await known(), ['CVE-1 GHSA-1'])
 })
 
-test('the packages of a vulnerability are all counted, and those of which it is cured are forgotten', async () => {
+test('all packages of a vulnerability are counted, and those without it any more are removed', async () => {
   const packages = (n: number) => Array.from({ length: n }, (_, i) => finding('CVE-1', { package_name: `p${i}` }))
   await runs('a', 'web')
   await runs('b', 'web')

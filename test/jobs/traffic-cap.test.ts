@@ -19,7 +19,7 @@ beforeEach(async () => {
   logged.length = 0
 })
 
-/** Stores `n` flows of a pod, a second apart from the oldest on: 1, 2, 3 ... */
+/** Stores `n` flows of a pod, each a second younger than the one before. */
 async function flows(
   n: number,
   secsAgo: number,
@@ -48,7 +48,7 @@ const warnings = () =>
 
 const cursor = async () => (await sql`select pod_name from traffic_retention_cursor`)[0]?.pod_name ?? null
 
-test('a pod above the cap loses its oldest flows without a peer, down to the cap, and is named in a warning', async () => {
+test('the oldest flows without a peer of a pod above the cap are deleted down to the cap, and a warning names the pod', async () => {
   await scene.pod({ pod_name: 'web' })
   await flows(70, 1000)
   assert.deepEqual(await run(), { outcome: 'done', rows: 20, batches: 2 })
@@ -58,7 +58,7 @@ test('a pod above the cap loses its oldest flows without a peer, down to the cap
   assert.deepEqual(warnings(), [[40, 'shop', 'web', 70, CAP, 20]])
 })
 
-test('each statement that deleted something is counted, and no other', async () => {
+test('each statement that deletes rows is counted, others are not', async () => {
   const deletions = async () => (await sql`select statements::int as n from traffic_deletion`).map(({ n }) => n)
   await flows(CAP, 1000)
   await run()
@@ -68,7 +68,7 @@ test('each statement that deleted something is counted, and no other', async () 
   assert.deepEqual(await deletions(), [3])
 })
 
-test('a pod at the cap keeps all, one above loses one', async () => {
+test('a pod at the cap keeps all flows, a pod with one more loses one', async () => {
   await flows(CAP, 1000, 'at')
   await flows(CAP + 1, 1000, 'above')
   assert.equal((await run()).rows, 1)
@@ -76,14 +76,14 @@ test('a pod at the cap keeps all, one above loses one', async () => {
   assert.deepEqual(warnings(), [[40, 'shop', 'above', CAP + 1, CAP, 1]])
 })
 
-test('without a cap nothing is looked at', async () => {
+test('without a cap a pass reads and deletes nothing', async () => {
   await flows(70, 1000)
   const unlimited = { ...config, trafficMaxRowsPerPod: 0 }
   assert.deepEqual(await run({ config: unlimited }), { outcome: 'done', rows: 0, batches: 0 })
   assert.equal(await count({ config: unlimited }), 0)
 })
 
-test('flows with a peer count, and are never deleted, whatever the kind', async () => {
+test('flows with a peer of any kind count towards the cap, and are never deleted', async () => {
   await flows(30, 5000, 'web', 'pod')
   await flows(30, 4000, 'web', 'node')
   await flows(30, 3000, 'web', 'service')
@@ -94,7 +94,7 @@ test('flows with a peer count, and are never deleted, whatever the kind', async 
   assert.deepEqual(warnings(), [[40, 'shop', 'web', 100, CAP, 10]])
 })
 
-test('the same name in another namespace is another pod, an unknown namespace one of its own, and no name is no pod', async () => {
+test('pods differ by name and namespace, null being a namespace too; flows without a pod name have no cap', async () => {
   await flows(30, 1000, 'web', null, 'a')
   await flows(60, 1000, 'web', null, 'b')
   await flows(55, 1000, 'web', null, null)
@@ -108,14 +108,14 @@ test('the same name in another namespace is another pod, an unknown namespace on
   ])
 })
 
-test('age does not matter: young flows go and old ones stay', async () => {
+test('the cap ignores age: young flows above it are deleted, and old ones below it stay', async () => {
   await flows(30, 300 * DAY, 'few')
   await flows(60, 100, 'many')
   await run()
   assert.deepEqual(await kept(), { 'shop/few': 30, 'shop/many': CAP })
 })
 
-test('what is too old goes first, and only what is then above the cap is', async () => {
+test('flows past the retention are deleted first, then those that are still above the cap', async () => {
   const both = { ...config, trafficRetentionDays: 14 }
   await flows(70, 20 * DAY, 'gone')
   await flows(70, 1000, 'gone', 'node')
@@ -126,14 +126,14 @@ test('what is too old goes first, and only what is then above the cap is', async
   assert.equal(warnings()[0]![3], 90)
 })
 
-test('many flows go in batches', async () => {
+test('flows above the cap are deleted in batches', async () => {
   await flows(CAP + 250, 1000)
   assert.deepEqual(await run(), { outcome: 'done', rows: 250, batches: 4 })
   assert.deepEqual(await kept(), { 'shop/web': CAP })
   assert.deepEqual(warnings(), [[40, 'shop', 'web', CAP + 250, CAP, 250]])
 })
 
-test('a pass comes to 100 pods; the next goes on behind them, then from the first name again', async () => {
+test('a pass handles 100 pods; the next continues after them, and the one after starts from the first name', async () => {
   await sql`
     insert into traffic (uuid, pod_name, pod_namespace, peer_kind, time_stamp)
     select format('%s-%s', p, i), 'pod-' || to_char(p, 'FM000'), 'shop', 'pod', ${ago(10)}::text::timestamp
@@ -142,7 +142,7 @@ test('a pass comes to 100 pods; the next goes on behind them, then from the firs
   await flows(60, 1000, 'pod-102')
   assert.equal(await count(), 0)
   const pass = await run()
-  // None of the hundred has anything to delete, and they keep none behind them waiting for ever.
+  // The first hundred pods have nothing to delete; the next pass still reaches the pods after them.
   assert.deepEqual(pass, { outcome: 'capped', rows: 0, batches: 101 })
   assert.equal(warnings().length, 100)
   assert.equal(await cursor(), 'pod-100')
@@ -159,8 +159,9 @@ test('a pass ends after 200 batches', async () => {
   assert.equal((await run()).rows, 600)
 })
 
-test('names are found however many flows lie before them', async () => {
-  // A read takes 100 000 entries. The first ends within `b`, of which it has too few to tell; the second within `d`, which it can tell.
+test('pods above the cap are found after any number of flows of other pods', async () => {
+  // A read takes 100 000 entries. The first ends within `b`, before it has read more entries of `b` than the cap. The
+  // second ends within `d`, after it has read more entries of `d` than the cap.
   await sql`
     insert into traffic (uuid, pod_name, pod_namespace, peer_kind, time_stamp)
     select p || i, p, 'shop', 'pod', ${ago(10)}::text::timestamp
@@ -178,7 +179,7 @@ test('names are found however many flows lie before them', async () => {
   )
 })
 
-test('a flow that gets its peer at that moment stays', async () => {
+test('a flow that gets a peer after the pass found it, before its deletion, stays', async () => {
   await flows(CAP + 2, 1000)
   const pass = await scene.whileDeleting('traffic', 'before', async () => {
     await sql`update traffic set peer_kind = 'pod' where time_stamp = (select min(time_stamp) from traffic)`
@@ -187,7 +188,7 @@ test('a flow that gets its peer at that moment stays', async () => {
   assert.deepEqual(await kept(), { 'shop/web': CAP, 'shop/web/pod': 1 })
 })
 
-test('a flow that somebody is writing is passed over, and others are not held up', async () => {
+test('a flow that another transaction is writing is skipped, and others are deleted', async () => {
   await flows(CAP + 5, 1000)
   await sql.begin(async (other) => {
     await other`update traffic set syn_retries = 1 where time_stamp = (select max(time_stamp) from (select time_stamp from traffic order by 1 limit 3) t)`
@@ -203,7 +204,7 @@ test('two processes at once never go below the cap', async (t) => {
   assert.deepEqual([...new Set(Object.values(await kept()))], [CAP])
 })
 
-test('aborted between two batches it warns of what it did, and the next pass does the rest', async () => {
+test('a pass aborted between two batches warns of its deletions, and the next pass does the rest', async () => {
   await flows(CAP + 250, 1000)
   // The cursor is read, the pods are found, one batch is deleted.
   const pass = await run(abortedAfter(3, scene.db))
@@ -212,7 +213,7 @@ test('aborted between two batches it warns of what it did, and the next pass doe
   assert.equal((await run()).rows, 150)
 })
 
-test('a pass that another one overtakes says nothing about how far it came', async () => {
+test('a pass that loses its lock to another process does not move the cursor', async () => {
   for (let pod = 0; pod < 101; pod++) await flows(CAP + 1, 1000, `pod-${String(pod).padStart(3, '0')}`)
   let release = () => {}
   const released = new Promise<void>((resolve) => {
@@ -241,7 +242,7 @@ test('a pass that another one overtakes says nothing about how far it came', asy
   assert.equal(await cursor(), 'pod-099')
 })
 
-test('counting deletes nothing, warns of nothing and moves no cursor', async () => {
+test('counting does not delete, warn or move the cursor', async () => {
   await flows(CAP + 250, 1000)
   await scene.whileLocked('traffic-retention', async () => assert.equal(await count(), 250))
   assert.deepEqual(await kept(), { 'shop/web': CAP + 250 })

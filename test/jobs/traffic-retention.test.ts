@@ -14,12 +14,12 @@ beforeEach(async () => {
   await sql`truncate traffic, pod, pod_address, traffic_retention_cursor, traffic_deletion`
 })
 
-/** How many statements have counted themselves. */
+/** The stored number of statements that deleted flows. */
 const deletions = async () => Number((await sql`select statements from traffic_deletion`)[0]?.statements ?? 0)
 
 let made = 0
 
-/** A flow of `web` to the pod `db-0` of the workload `db`, 20 days old; no two are the same to ingest. */
+/** A flow of `web` to the pod `db-0` of the workload `db`, 20 days old. Ingest treats each as a different flow. */
 const example = () => ({
   uuid: randomUUID(),
   pod_name: 'web',
@@ -58,7 +58,7 @@ const NO_PEER = {
   peer_resolved_at: null,
 }
 
-/** Stores `n` flows without a peer, a second apart from the oldest on; their uuids begin with the name of the pod. */
+/** Stores `n` flows without a peer, each a second younger than the one before; uuids begin with the name of the pod. */
 async function manyFlows(
   n: number,
   secsAgo: number,
@@ -92,7 +92,7 @@ const AT_START = { time_stamp: null, uuid: null, pod_name: null }
 
 // ---- Rule 1: no living pod ------------------------------------------------------------------------------------------
 
-test('an old flow of a pod that is gone goes, a young one and those of a living pod stay as they are', async () => {
+test('an old flow of a deleted pod is deleted, a young one and those of a living pod stay unchanged', async () => {
   await alive()
   const kept = [await flow(), await flow({ pod_name: 'gone', time_stamp: ago(13 * DAY) })]
   await flow({ pod_name: 'gone' })
@@ -101,7 +101,7 @@ test('an old flow of a pod that is gone goes, a young one and those of a living 
   assert.deepEqual([...(await sql`select * from traffic order by uuid`)], [...before])
 })
 
-test('the cutoff: a flow exactly that old stays, one a microsecond older goes, in whatever zone the session is', async () => {
+test('a flow exactly 14 days old stays, one a microsecond older is deleted, in a session with another time zone too', async () => {
   await sql.begin(async (now) => {
     await now`set local time zone 'Pacific/Kiritimati'`
     await now`
@@ -113,7 +113,7 @@ test('the cutoff: a flow exactly that old stays, one a microsecond older goes, i
   assert.deepEqual(await uuids(), ['at'])
 })
 
-/** What the pod `web` is, what namespace a flow of it names, and whether the flow stays. */
+/** The pod `web`, the namespace in a flow of it, and whether the flow stays. */
 const pods: [what: string, pod: Record<string, unknown> | null, namespace: string | null, stays: boolean][] = [
   ['no record of the pod', null, 'shop', false],
   ['a living pod', {}, 'shop', true],
@@ -140,7 +140,7 @@ const pods: [what: string, pod: Record<string, unknown> | null, namespace: strin
 
 for (const [what, pod, pod_namespace, stays] of pods) {
   for (const peer_kind of ['pod', 'node', 'service', null]) {
-    test(`${what}: an old flow ${peer_kind === null ? 'without a peer' : `to a ${peer_kind}`} ${stays ? 'stays' : 'goes'}`, async () => {
+    test(`${what}: an old flow ${peer_kind === null ? 'without a peer' : `to a ${peer_kind}`} ${stays ? 'stays' : 'is deleted'}`, async () => {
       if (pod !== null) await alive(pod)
       const uuid = await flow({ pod_namespace, ...(peer_kind === null ? NO_PEER : { peer_kind }) })
       assert.equal(await count(), stays ? 0 : 1)
@@ -150,13 +150,13 @@ for (const [what, pod, pod_namespace, stays] of pods) {
   }
 }
 
-test('an old flow of no pod at all goes', async () => {
+test('an old flow without a pod name is deleted', async () => {
   await alive()
   await flow({ pod_name: null })
   assert.equal((await run()).rows, 1)
 })
 
-test('a newer flow of the rule saves none of a pod that is gone, and the newest goes as well', async () => {
+test('all old flows of a deleted pod are deleted, also the newest of its rule', async () => {
   await flow()
   await flow({ time_stamp: ago(OLD - 10) })
   assert.equal((await run()).rows, 2)
@@ -164,7 +164,7 @@ test('a newer flow of the rule saves none of a pod that is gone, and the newest 
 
 // ---- Rules 2 and 3: superseded --------------------------------------------------------------------------------------
 
-test('an old flow goes when a newer one of its rule is there, old or young; the newest always stays', async () => {
+test('an old flow is deleted if a newer one of its rule exists, of any age; the newest always stays', async () => {
   await alive()
   const [, , newest] = [
     await flow(),
@@ -186,7 +186,7 @@ test('a young flow is never superseded', async () => {
   assert.deepEqual(await uuids(), kept)
 })
 
-test('flows of the same microsecond are none newer than the other', async () => {
+test('flows of the same microsecond do not supersede each other', async () => {
   await alive()
   await flow()
   await flow()
@@ -195,7 +195,7 @@ test('flows of the same microsecond are none newer than the other', async () => 
   assert.equal((await run()).rows, 2)
 })
 
-test('other members than those of the rule may differ', async () => {
+test('flows of one rule may differ in fields that are not part of the rule', async () => {
   await alive()
   await flow()
   const newer = await flow({
@@ -223,7 +223,7 @@ for (const [member, value] of Object.entries({
   decision: 'DROP',
 })) {
   for (const other of [value, null]) {
-    // Without a kind of peer the newer flow has none, whatever else it says.
+    // A newer flow without `peer_kind` has no peer, whatever its other fields are.
     test(`a newer flow whose ${member} is ${other === null ? 'unknown' : 'another'} supersedes nothing`, async () => {
       await alive()
       await alive({ pod_name: 'api', pod_namespace: null })
@@ -243,7 +243,7 @@ for (const [member, value] of Object.entries({
   })
 }
 
-test('owner or name: without an owner it is the name of the peer that counts', async () => {
+test('peers without a workload are distinguished by their names', async () => {
   await alive()
   const bare = { peer_workload_kind: null, peer_workload_name: null }
   const kept = [
@@ -256,7 +256,7 @@ test('owner or name: without an owner it is the name of the peer that counts', a
   assert.deepEqual(await uuids(), kept.slice(1))
 })
 
-test('a service is superseded by its name', async () => {
+test('a flow to a service is superseded by a newer one to the service of the same name', async () => {
   await alive()
   const service = { peer_kind: 'service', peer_name: 'api', peer_workload_kind: null, peer_workload_name: null }
   await flow(service)
@@ -269,7 +269,7 @@ for (const [what, peer] of [
   ['to a node', { peer_kind: 'node' }],
   ['without a peer', NO_PEER],
 ] as const) {
-  test(`flows ${what} of a living pod are never deleted by age, however often they were seen again`, async () => {
+  test(`flows ${what} of a living pod are never deleted by age, even if newer ones exist`, async () => {
     await alive()
     const kept = [
       await flow(peer),
@@ -282,7 +282,7 @@ for (const [what, peer] of [
   })
 }
 
-test('each statement that deleted something is counted, in its transaction, and no other', async () => {
+test('each statement that deletes rows is counted in its transaction, others are not', async () => {
   await alive()
   await manyFlows(150, OLD)
   await run()
@@ -300,7 +300,7 @@ test('each statement that deleted something is counted, in its transaction, and 
 
 // ---- Batches and the cursor -----------------------------------------------------------------------------------------
 
-test('a batch looks at as many flows as configured, those that stay among them, and none falls between two', async () => {
+test('a batch reads the configured number of flows, also those that stay, and no flow between two batches is missed', async () => {
   await alive()
   await manyFlows(150, OLD + 1000)
   await manyFlows(150, OLD, 'gone')
@@ -310,7 +310,7 @@ test('a batch looks at as many flows as configured, those that stay among them, 
   assert.deepEqual(await rowsByPod(), { 'shop/web': 150 })
 })
 
-test('flows of one microsecond are told apart by their uuid', async () => {
+test('batches order flows of the same microsecond by uuid, and miss none', async () => {
   await sql`
     insert into traffic (uuid, pod_name, time_stamp)
     select to_char(i, 'FM000'), case when i % 2 = 0 then 'gone' else 'web' end, ${ago(OLD)}::text::timestamp from generate_series(1, 250) i`
@@ -319,7 +319,7 @@ test('flows of one microsecond are told apart by their uuid', async () => {
   assert.equal((await uuids()).length, 125)
 })
 
-test('a pass ends after 200 batches; the next goes on from there, in whichever process, and then from the oldest again', async (t) => {
+test('a pass ends after 200 batches; the next continues there, in any process, and the one after starts from the oldest', async (t) => {
   await alive()
   await manyFlows(20_000, OLD)
   await manyFlows(150, OLD - 21_000, 'gone')
@@ -330,7 +330,7 @@ test('a pass ends after 200 batches; the next goes on from there, in whichever p
     uuid: 'web-020000',
     pod_name: null,
   })
-  // A flow that comes late is behind the cursor, for the round after.
+  // This flow is before the cursor, so only the round after this one reads it.
   await flow({ pod_name: 'gone', time_stamp: ago(OLD + 5) })
   assert.equal(await count(), 150)
   assert.deepEqual(await run({ db: scene.otherProcess(t) }), { outcome: 'done', rows: 150, batches: 2 })
@@ -339,24 +339,24 @@ test('a pass ends after 200 batches; the next goes on from there, in whichever p
   assert.deepEqual(await rowsByPod(), { 'shop/web': 20_000 })
 })
 
-test('a cursor behind the last expired flow is forgotten', async () => {
+test('a cursor after the last expired flow is reset', async () => {
   await flow({ pod_name: 'gone' })
   await sql`insert into traffic_retention_cursor (time_stamp, uuid) values (${ago(10)}::text::timestamp, 'x')`
   assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
   assert.equal((await run()).rows, 1)
 })
 
-test('young flows end the pass: they are not looked at further', async () => {
+test('a pass ends at the first young flow', async () => {
   await manyFlows(500, 10 * DAY, 'gone')
   assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
 })
 
-test('a table without rows: one batch, nothing deleted', async () => {
+test('a pass over an empty table has one batch and deletes nothing', async () => {
   assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
   assert.equal(await count(), 0)
 })
 
-test('days, cap and interval are those of the configuration; with neither days nor cap it is off', async () => {
+test('the configuration sets days, cap and interval; without days and cap the job is off', async () => {
   const { config } = scene.context()
   await flow({ pod_name: 'gone', time_stamp: ago(3 * DAY) })
   assert.equal((await run()).rows, 0)
@@ -369,7 +369,7 @@ test('days, cap and interval are those of the configuration; with neither days n
 
 // ---- Races ----------------------------------------------------------------------------------------------------------
 
-test('a flow that somebody is writing is passed over, and others are not held up', async () => {
+test('a flow that another transaction is writing is skipped, and others are deleted', async () => {
   await manyFlows(150, OLD, 'gone')
   await sql.begin(async (other) => {
     await other`update traffic set syn_retries = 1 where uuid = 'gone-000007'`
@@ -379,7 +379,7 @@ test('a flow that somebody is writing is passed over, and others are not held up
   assert.equal((await run()).rows, 1)
 })
 
-test('a flow that is posted again while it is being deleted waits for the batch and is stored anew', async () => {
+test('a flow that is posted while it is being deleted waits for the batch and is stored again', async () => {
   const row = { ...example(), ...NO_PEER, pod_name: 'gone' }
   await flow(row)
   let posted: Promise<unknown> | undefined
@@ -428,7 +428,7 @@ test('aborted before the first batch it does nothing', async () => {
   assert.equal((await uuids()).length, 1)
 })
 
-test('counting says what a pass would delete, deletes nothing and moves no cursor', async () => {
+test('counting returns the number of flows that a pass would delete, deletes none and moves no cursor', async () => {
   await alive()
   await manyFlows(350, OLD, 'gone')
   await manyFlows(50, OLD)

@@ -31,7 +31,7 @@ beforeEach(async () => {
 
 const install = async () => ({ ...(await sql`select install_id::text, latest, checked_at from install`)[0] })
 
-test('one GET with the named parameters in their order, and not a byte more', async () => {
+test('a check is one GET with the documented parameters in order, without a body or further headers', async () => {
   for (const [pod_name, node_name, is_dead] of [
     ['secret-a', 'secret-node-1', false],
     ['secret-b', 'secret-node-1', false],
@@ -80,7 +80,7 @@ test('one GET with the named parameters in their order, and not a byte more', as
   })
 })
 
-test('the answer is kept for every process, and the id stays', async () => {
+test('the answer is stored in the database, and the install id stays', async () => {
   const before = await install()
   await run()
   const after = await install()
@@ -107,7 +107,7 @@ const failures: [what: string, answer: StubAnswer][] = [
   ['a cut connection', 'reset'],
 ]
 for (const [what, bad] of failures) {
-  test(`${what} is a silent failure: what was known stays, and nothing is tried again`, async () => {
+  test(`${what}: the pass fails silently, the stored versions stay, and the next pass is skipped`, async () => {
     await sql`update install set latest = '{"chart":"2.4.9"}', checked_at = '2024-05-01'`
     const before = await install()
     answer = bad
@@ -123,7 +123,7 @@ for (const [what, bad] of failures) {
   })
 }
 
-test('processes that ask at once ask once', async (t) => {
+test('concurrent passes of four processes send one request', async (t) => {
   const others = Array.from({ length: 3 }, () => scene.otherProcess(t))
   const passes = await Promise.all([run(), ...others.map((db) => run({ db }))])
   assert.deepEqual(passes.map(({ outcome }) => outcome).sort(), ['done', 'skipped', 'skipped', 'skipped'])
@@ -134,7 +134,7 @@ for (const [intervalSecs, claimSecs] of [
   [86_400, 77_700],
   [3_600, 3_180],
 ] as const) {
-  test(`of an interval of ${intervalSecs} s, the next question may be asked after ${claimSecs} s, by whoever comes first`, async () => {
+  test(`with an interval of ${intervalSecs} s, the next request may be sent ${claimSecs} s after the last one, and only one is`, async () => {
     const config = { ...scene.context().config, telemetryIntervalSecs: intervalSecs }
     await run({ config })
     await sql`update install set claimed_at = claimed_at - make_interval(secs => ${claimSecs - 30})`
@@ -146,7 +146,7 @@ for (const [intervalSecs, claimSecs] of [
   })
 }
 
-test('a service that fails is asked again when the interval is over, however often processes start', async (t) => {
+test('a failed request is not repeated before the next one is due, however many passes run', async (t) => {
   answer = 'reset'
   for (let hour = 0; hour < 24; hour++) {
     const outcomes = await Promise.all([run(), run({ db: hour % 8 === 0 ? scene.otherProcess(t) : scene.db })])
@@ -159,7 +159,7 @@ test('a service that fails is asked again when the interval is over, however oft
   assert.equal(stub.heard.length, 2)
 })
 
-/** The database, of which the statement `n`, from 1, fails so. */
+/** The database, except that statement `n`, counted from 1, fails with this error. */
 function failingAt(n: number, error: Error): Database {
   let asked = 0
   const job = Object.assign(
@@ -177,7 +177,7 @@ function failingAt(n: number, error: Error): Database {
   return { job } as unknown as Database
 }
 
-test('a database that is not there is no unknown cluster, and no question asked', async () => {
+test('a pass fails and sends no request when the database is unavailable', async () => {
   for (const n of [1, 2, 3]) {
     const outage = new DatabaseUnavailable('no connection', 'ECONNREFUSED')
     await assert.rejects(run({ db: failingAt(n, outage) }), outage)
@@ -186,20 +186,20 @@ test('a database that is not there is no unknown cluster, and no question asked'
   assert.equal((await run()).outcome, 'done')
 })
 
-test('a cluster that cannot be read for another reason is unknown', async () => {
+test('the request says `unknown` when the statement that reads the cluster is cancelled', async () => {
   assert.equal((await run({ db: failingAt(2, new DatabaseBusy('canceling statement', '57014')) })).outcome, 'done')
   const { nodes, pods_bucket, cni, ip_family, provider, distro, node_os } = stub.heard[0]!.query
   assert.deepEqual([nodes, pods_bucket], ['0', 'unknown'])
   assert.deepEqual(new Set([cni, ip_family, provider, distro, node_os]), new Set(['unknown']))
 })
 
-test('a pass that was told to stop before it asked leaves the question to the next', async () => {
+test('a pass that is aborted before its request leaves it to the next pass', async () => {
   assert.deepEqual(await run({ signal: AbortSignal.abort() }), { outcome: 'aborted', rows: 0, batches: 0 })
   assert.equal(stub.heard.length, 0)
   assert.equal((await run()).outcome, 'done')
 })
 
-test('a pass that is told to stop ends at once', async () => {
+test('a pass that is aborted during its request ends', async () => {
   const abort = new AbortController()
   answer = 'hang'
   const pass = run({ signal: abort.signal })
@@ -208,11 +208,11 @@ test('a pass that is told to stop ends at once', async () => {
   assert.equal((await pass).outcome, 'failed')
 })
 
-test('the shortest time between two passes of one process lets both ask', () => {
+test('two passes of one process with the least time between them may both send a request', () => {
   assert.ok(77_700 < 86_400 * (1 - JITTER) && 3_180 < 3_600 * (1 - JITTER))
 })
 
-test('it is off without an address and when told so, and never more often than once an hour', () => {
+test('the check is off without an endpoint or when disabled, and runs at most once an hour', () => {
   const every = (more: object) => versionCheck.everySecs(loadConfig({ ...env, ...more }))
   assert.equal(every({}), 86_400)
   assert.equal(every({ TELEMETRY_INTERVAL_SECS: '60' }), 3_600)
@@ -221,7 +221,7 @@ test('it is off without an address and when told so, and never more often than o
   assert.equal(versionCheck.firstAfterSecs, 120)
 })
 
-test('an endpoint with a path is used whole, one without gets the path of the contract', () => {
+test('an endpoint with a path is used unchanged, one without a path gets /v1/check', () => {
   const sent = {
     install: 'i',
     chart: 'c',
@@ -242,7 +242,7 @@ test('an endpoint with a path is used whole, one without gets the path of the co
   assert.equal(url('http://v.test:8080/v1/check'), 'http://v.test:8080/v1/check')
 })
 
-test('pods are told in powers of ten', () => {
+test('the number of pods is reported as a range between powers of ten', () => {
   const buckets = {
     0: '0',
     1: '1-9',
@@ -259,7 +259,7 @@ test('pods are told in powers of ten', () => {
   for (const [pods, bucket] of Object.entries(buckets)) assert.equal(podsBucket(Number(pods)), bucket)
 })
 
-test('architectures have the names of uname', () => {
+test('architectures have the names of uname; other names are cleaned and cut', () => {
   assert.deepEqual(['x64', 'arm64', 'riscv64', 'a-very-long-name-it-is'].map(architecture), [
     'x86_64',
     'aarch64',
@@ -268,7 +268,7 @@ test('architectures have the names of uname', () => {
   ])
 })
 
-test('releases are read as they are', () => {
+test('versions are read unchanged, and other keys are ignored', () => {
   assert.deepEqual(readReleases('{"latest":{"chart":"1.2.3+x","llm-bridge":"0"},"more":1}'), {
     chart: '1.2.3+x',
     'llm-bridge': '0',

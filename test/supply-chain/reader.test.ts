@@ -90,7 +90,7 @@ for (const [fate, says] of Object.entries({
   exit: /^Error: the thread that reads payloads ended with 3$/,
   memory: /^Error: the thread that reads payloads failed$/,
 })) {
-  test(`a thread that ends by ${fate} fails its payload, and the next has another thread`, async () => {
+  test(`a thread that fails by ${fate} fails its payload, and the next payload has another thread`, async () => {
     const { reader, threads, ask } = hostileReader()
     await ask('well')
     await assert.rejects(ask(fate), says)
@@ -103,7 +103,7 @@ for (const [fate, says] of Object.entries({
 }
 
 for (const fate of ['silence', 'spin'])
-  test(`a thread that answers with ${fate} is given up, and the next payload has another`, async () => {
+  test(`a thread that does not answer in time (${fate}) is ended, and the next payload has another`, async () => {
     const { threads, ask } = hostileReader({ limitMs: 1_500 })
     await assert.rejects(ask(fate), /^Error: no answer within 1500 ms$/)
     await until('the thread is gone', () => threads[0]!.threadId === -1)

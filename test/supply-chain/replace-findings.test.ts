@@ -40,8 +40,8 @@ async function marked(): Promise<{ marked: number; all: number }> {
 describe('a payload with the most findings', { timeout: 900_000 }, () => {
   for (const [what, changed] of [
     ['is stored', 0],
-    ['of which a hundredth is another is replaced', FINDINGS / 100],
-    ['of which all is another is replaced', FINDINGS],
+    ['is replaced when a hundredth of the findings has changed', FINDINGS / 100],
+    ['is replaced when all findings have changed', FINDINGS],
   ] as const) {
     test(what, async () => {
       assert.deepEqual(await store(changed), { status: 'stored', items: FINDINGS })
@@ -49,7 +49,7 @@ describe('a payload with the most findings', { timeout: 900_000 }, () => {
     })
   }
 
-  test('is stored by other ids, and renamed', async () => {
+  test('with aliases is stored under the CVE ids, and renamed after the aliases are deleted', async () => {
     const count = depth(5_000, FINDINGS)
     const rows = Array.from({ length: count }, (_, n) =>
       finding(`GHSA-${n >> 1}`, { package_name: `p${n % 2}`, title: String(n) }),

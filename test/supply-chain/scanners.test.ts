@@ -198,7 +198,8 @@ test('two scanners with different ids for a vulnerability give one finding, in e
   const both = await findings(digest)
   const keys = both.map(({ id, package: { name }, installedVersion }) => `${id} ${name} ${installedVersion}`)
   assert.equal(new Set(keys).size, keys.length)
-  // Of 19 and 15 they share 13: 9 of the operating system, requests, zipp, python-multipart, and the unknown one.
+  // 19 and 15 findings, 13 of them in both: 9 of the operating system, requests, zipp, python-multipart, and the
+  // unknown one.
   assert.equal(both.length, 19 + 15 - 13)
   for (const [name, ghsa] of [
     ['requests', 'GHSA-9wx4-h78v-vm56'],

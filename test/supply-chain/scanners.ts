@@ -24,7 +24,7 @@ export function countedBySyft(image: string): Record<string, number> {
   return counts
 }
 
-/** How many lines of each severity there are in the table that Grype printed of the image. */
+/** The number of lines of each severity in the table that Grype printed for the image. */
 export function countedByGrype(image: string): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const line of textOf(`grype-${image}.txt`).trim().split('\n').slice(1)) {
@@ -67,7 +67,7 @@ export function ofGrype(digest: string, document = 'grype'): Fields {
   })
 }
 
-/** Whoever scored it: seldom all do. */
+/** The scores by scoring provider. Few findings have one from each. */
 const scoresOf = (cvss: Record<string, Json>): Fields =>
   Object.fromEntries(
     Object.entries(cvss).map(([who, { V3Score, V3Vector }]) => [who, { v3_score: V3Score, v3_vector: V3Vector }]),

@@ -16,7 +16,7 @@ test('a list of severities becomes their numbers, the worst first, without repea
     assert.deepEqual(severities.parse(sent), wanted, sent)
 })
 
-test('no severity, a blank one and commas alone mean all of them', () => {
+test('a missing, blank or commas-only list means all severities', () => {
   for (const sent of [undefined, '', ' ', ',', ' , ']) assert.deepEqual(severities.parse(sent), ALL)
 })
 

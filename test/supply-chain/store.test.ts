@@ -267,7 +267,7 @@ test('long texts compare by value: 10 000 findings are replaced as fast the eigh
   assert.ok(Math.min(...times.slice(5)) < 20 * Math.min(...times.slice(0, 5)), String(times.map(Math.round)))
 })
 
-test('an SBOM in one page of one is whole', async () => {
+test('an SBOM in a set of one page is stored as a whole SBOM', async () => {
   const sent = header({ digest: newDigest() })
   const page = { set_id: 'alone', index: 0, total: 1 }
   assert.deepEqual(await storeSbom(sql, sent, null, page), { status: 'rows wanted' })

@@ -93,7 +93,7 @@ function standing(links: readonly Link[]): Link[] {
 }
 
 export async function expectedSummary(sql: postgres.Sql, windowSecs: number): Promise<SummaryRow[]> {
-  // By the posted id, whatever the stored row is called.
+  // By the posted id, even if the row is stored under another one.
   const sent = await sql<Finding[]>`
     select f.digest, f.source, f.severity::int, f.vuln_id, f.package_name, array_to_json(f.fixed_versions) as fixed_versions, f.score::float8,
            f.kev, f.epss::float8, array_to_json(f.aliases) as aliases

@@ -62,9 +62,9 @@ describe('a page of the summary', () => {
   })
 
   for (const [what, filter] of Object.entries({
-    'of all': {},
-    'of severities apart from one another': { severities: [0, 2, 4] },
-    'of what can be fixed and runs': { fixable: true, running: true },
+    'without a filter': {},
+    'with severities that are not consecutive': { severities: [0, 2, 4] },
+    'of fixable and running vulnerabilities': { fixable: true, running: true },
     'of one severity without fixes': { severities: [3], fixable: false },
   }))
     test(`${what} reads little more than its own rows, at any depth`, async () => {
@@ -79,9 +79,9 @@ describe('a page of the summary', () => {
       }
     })
 
-  describe('with a filter', () => {
+  describe('with a selective filter', () => {
     before(async () => {
-      // Few are exploited, a tenth has a high EPSS and none of these is severe; one package has many, another has one.
+      // Few vulnerabilities are exploited. Some have an EPSS, all of severity 5. One package has many, another one.
       await app.sql`
         insert into cve_fact (vuln_id, kev, epss)
         select s.vuln_id, case when s.n % 600 = 5 then true end, case when s.severity = 5 then (s.n % 100) / 100.0 end
@@ -94,10 +94,14 @@ describe('a page of the summary', () => {
     })
 
     for (const [what, filter, most] of [
-      ['that leaves one', { package: 'rare' }, 1],
-      ['by another id', { vulnId: 'ghsa-77' }, 1],
-      ['that leaves few', { kev: true }, ROWS / 600],
-      ['of which one leaves few', { package: 'linux', kev: true, epssMin: 0.001 }, ROWS / 600],
+      ['that matches one vulnerability', { package: 'rare' }, 1],
+      ['by an alias', { vulnId: 'ghsa-77' }, 1],
+      ['that matches few vulnerabilities', { kev: true }, ROWS / 600],
+      [
+        'with several conditions, one of which matches few vulnerabilities',
+        { package: 'linux', kev: true, epssMin: 0.001 },
+        ROWS / 600,
+      ],
     ] as const)
       test(`${what} reads no more rows than match, in one page`, async () => {
         const { rows, page } = await readPage(filter, 500)
@@ -105,7 +109,7 @@ describe('a page of the summary', () => {
         assert.deepEqual([page.items.length, page.nextAfter], [rows, null])
       })
 
-    test('that many rows match walks a bounded stretch for each page, and continues where it ended', async () => {
+    test('that matches many rows reads a bounded number of rows for each page, and continues where it ended', async () => {
       const many = { epssMin: 0.2 }
       const [counted] = await app.sql<{ n: number }[]>`select count(*)::int as n from cve_fact where epss >= 0.2`
       const { n } = counted!
