@@ -1,4 +1,7 @@
-/** The one place where an error of the driver, a socket or the server is told apart; what a migration makes of it is in migrate.test.ts. */
+/**
+ * How errors of the driver, a socket or the server are classified. What a migration does with them is in
+ * migrate.test.ts.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { classify, DatabaseBusy, DatabaseRefused, DatabaseUnavailable, isNoConnection } from '../../lib/db/errors.ts'

@@ -21,7 +21,10 @@ import { undisturbed } from '../support/undisturbed.ts'
 
 type Defaults = Record<string, string>
 
-/** `direct`: as without a pooler. `pooled`: the session brings nothing of its own, and the role has what the migration gave it. */
+/**
+ * `direct`: without a pooler. `pooled`: sessions have no settings of their own, and the role has those from the
+ * migration.
+ */
 const KINDS = ['direct', 'pooled'] as const
 type Kind = (typeof KINDS)[number]
 
@@ -42,7 +45,7 @@ async function emptyDatabase(defaults: Defaults) {
   return { ...database, name }
 }
 
-/** Migrates an empty database with these defaults, posts, reads, runs the jobs, reads again: everything that was answered. */
+/** Migrates an empty database with these defaults, posts, reads, runs the jobs and reads again; returns all answers. */
 async function answers(kind: Kind, defaults: Defaults): Promise<unknown[]> {
   const { url, drop } = await emptyDatabase(defaults)
   const prepare = kind === 'direct'
@@ -193,7 +196,7 @@ const READS = [
   '/cluster/environment',
 ]
 
-/** What the clock of the database put there is the same in every run; hours beside it is not. */
+/** Replaces times close to now, which differ between runs; times hours away are data and stay. */
 function withoutNow(text: string): string {
   return text.replace(/\d{4}-\d\d-\d\d[T ][\d:]+(\.\d+)?/g, (time) =>
     Math.abs(Date.parse(`${time.replace(' ', 'T')}Z`) - Date.now()) < NOW_MS ? 'now' : time,
@@ -231,7 +234,7 @@ const SETS: [what: string, defaults: Defaults][] = [
   ['another encoding', { client_encoding: "'LATIN1'" }],
 ]
 
-/** These no session sets. */
+/** Settings that the sessions of the broker do not set. */
 const HARMLESS: [what: string, defaults: Defaults][] = [
   [
     'a planner that avoids every index and order',
@@ -315,7 +318,7 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
   ],
 ]
 
-/** All of them in one database: which of them changes an answer is seen with TEST_DEPTH=full. */
+/** In most runs all of them are in one database; TEST_DEPTH=full shows which one changes an answer. */
 const atOnce = (sets: typeof SETS): (typeof SETS)[number] => [
   sets.map(([what]) => what).join(', '),
   Object.assign({}, ...sets.map(([, defaults]) => defaults)),
@@ -336,7 +339,7 @@ describe('a database with other defaults for its sessions', () => {
     }
   }
 
-  test("a schema of the keeper's choice holds everything, and one named like the role is no obstacle", async () => {
+  test('tables are created in the first schema of the search path, and a later schema named like the role does not matter', async () => {
     const first = await emptyDatabase({ search_path: 'telemetry, public' })
     await first.adminSql.unsafe('create schema telemetry')
     await migrate({ connection: first.url, log: noLog })
@@ -350,7 +353,7 @@ describe('a database with other defaults for its sessions', () => {
     assert.deepEqual((await migrate({ connection: second.url, log: noLog })).applied, [])
   })
 
-  test('no schema to create in, and a database that its keeper made read-only, end the migration with the reason', async () => {
+  test('a migration without a schema to create in, or in a read-only database, fails with the reason', async () => {
     const nowhere = await emptyDatabase({ search_path: "''" })
     await assert.rejects(migrate({ connection: nowhere.url, log: noLog }), /no schema has been selected to create in/)
     const frozen = await emptyDatabase({ default_transaction_read_only: 'on' })
@@ -366,7 +369,7 @@ describe('the settings of the role', () => {
     return Object.fromEntries(rows.map(({ entry }) => entry.split(/=(.*)/s).slice(0, 2)))
   }
 
-  test('are given by a migration that is told to, once, changed when they change, and never otherwise', async () => {
+  test('are set by a migration that is configured to, are updated on a change, and are otherwise not touched', async () => {
     const { url, adminSql } = await createTestDatabase()
     const lines: string[] = []
     const run = (timeoutMs?: number) =>
@@ -395,7 +398,7 @@ describe('the settings of the role', () => {
     assert.equal(lines.length, 2)
   })
 
-  test('that it may not be given are a warning, and the migration goes on', async () => {
+  test('cannot be set: the migration logs a warning and succeeds', async () => {
     const { port, sql } = await startOwnServer({ hba: ['host all all all trust'] })
     await sql.unsafe(
       'create role keeper; grant keeper to app; alter database app owner to keeper; alter role app set role = keeper',
@@ -416,7 +419,7 @@ describe('the settings of the role', () => {
     assert.deepEqual(others, [])
   })
 
-  test('that are missing are named in a warning, and none is there when all are in force', async (t) => {
+  test('are named in a warning when missing, and not when all are in force', async (t) => {
     const { url } = await createTestDatabase()
     const warned: { missing?: string[] }[] = []
     const check = async (prepare: boolean) => {
