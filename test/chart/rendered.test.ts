@@ -342,7 +342,7 @@ one('agents sample as the values say, and mount the cgroups where compute or den
     )
     return volumes.length
   }
-  // `compute-off` has denials on, `controller-bare` has both off.
+  // `compute-off` needs them for denials, `compute` only for compute.
   assert.deepEqual(['compute', 'compute-off', 'controller-bare'].map(cgroups), [1, 1, 0])
 })
 

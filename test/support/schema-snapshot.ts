@@ -2,8 +2,7 @@ import type postgres from 'postgres'
 
 /**
  * The schema as text, from the catalogs. It is the same on every supported release of PostgreSQL, so that a change
- * shows as
- * a diff of its effect. Extensions' objects and the history tables' rows are left out.
+ * shows as a diff of its effect. Objects of extensions and rows of the history tables are left out.
  */
 export async function schemaSnapshot(sql: postgres.Sql): Promise<string> {
   const blocks: string[] = []
