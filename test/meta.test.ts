@@ -1,7 +1,6 @@
 /**
- * Checks that hold for every route. Titles of tests show which answers are tested: `<METHOD> <path with {param}>
- * <status>: <what>`,
- * written literally in a `test(...)` call. Access is tested here.
+ * Checks that hold for every route. Access is tested here. Answers are found by the titles of tests, written literally
+ * in a `test(...)` call: `<METHOD> <path with {param}> <status>: <what>`.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'

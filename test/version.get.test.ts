@@ -82,7 +82,8 @@ test('GET /version 200: with telemetry off, results of earlier check-ins are hid
   })
 })
 
-test('GET /version 401: a request without a token is refused', async () => assertUnauthorized(await guarded.get('/version')))
+test('GET /version 401: a request without a token is refused', async () =>
+  assertUnauthorized(await guarded.get('/version')))
 
 test('GET /version 200: with a token that reads', async () =>
   assert.equal((await guarded.get('/version', { token })).status, 200))

@@ -1,4 +1,4 @@
-/** What the chart renders, toggle by toggle. */
+/** The rendered manifests of the chart, for each toggle. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -482,35 +482,32 @@ each('workloads, Services, budgets, policies and monitors select the intended po
   }
 })
 
-each(
-  'every mount has a volume, every volume is mounted, and files in variables are in a volume',
-  (toggle) => {
-    for (const manifest of workloads(toggle)) {
-      const mounts: Json[] = container(manifest).volumeMounts ?? []
-      const volumes: Json[] = podTemplate(manifest).spec.volumes ?? []
-      const claims =
-        manifest.kind === 'StatefulSet' ? manifest.spec.volumeClaimTemplates.map((one: Json) => one.metadata.name) : []
-      assert.deepEqual(
-        mounts.map(({ name }) => name).sort(),
-        [...volumes.map(({ name }) => name), ...claims].sort(),
-        manifest.metadata.name,
-      )
-      for (const value of Object.values(environment(manifest)).filter((value) =>
-        /^\/etc\/(broker|postgres)\//.test(value),
-      )) {
-        for (const file of value.split(',')) {
-          const mount = mounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))
-          const { secret, projected } = volumes.find(({ name }) => name === mount.name)
-          const items: Json[] = secret?.items ?? projected.sources.flatMap((one: Json) => one.secret.items)
-          assert.ok(
-            items.some(({ path }) => file === `${mount.mountPath}/${path}`),
-            file,
-          )
-        }
+each('every mount has a volume, every volume is mounted, and files in variables are in a volume', (toggle) => {
+  for (const manifest of workloads(toggle)) {
+    const mounts: Json[] = container(manifest).volumeMounts ?? []
+    const volumes: Json[] = podTemplate(manifest).spec.volumes ?? []
+    const claims =
+      manifest.kind === 'StatefulSet' ? manifest.spec.volumeClaimTemplates.map((one: Json) => one.metadata.name) : []
+    assert.deepEqual(
+      mounts.map(({ name }) => name).sort(),
+      [...volumes.map(({ name }) => name), ...claims].sort(),
+      manifest.metadata.name,
+    )
+    for (const value of Object.values(environment(manifest)).filter((value) =>
+      /^\/etc\/(broker|postgres)\//.test(value),
+    )) {
+      for (const file of value.split(',')) {
+        const mount = mounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))
+        const { secret, projected } = volumes.find(({ name }) => name === mount.name)
+        const items: Json[] = secret?.items ?? projected.sources.flatMap((one: Json) => one.secret.items)
+        assert.ok(
+          items.some(({ path }) => file === `${mount.mountPath}/${path}`),
+          file,
+        )
       }
     }
-  },
-)
+  }
+})
 
 each('with external jobs each job that is on has a CronJob, otherwise there are none', (toggle) => {
   const config = configOf(toggle)
@@ -721,28 +718,25 @@ each('all programs use the same database', (toggle) => {
     assert.deepEqual(databaseOf(manifest), databaseOf(broker))
 })
 
-one(
-  'the password of the trial database is random and kept after uninstall, unless a secret is given',
-  () => {
-    const passwords = ['default', 'frontend'].map((toggle) => {
-      const { metadata, data } = object(toggle, 'Secret', 'postgres')
-      assert.equal(metadata.annotations!['helm.sh/resource-policy'], 'keep')
-      return Buffer.from(data.password, 'base64').toString()
-    })
-    assert.notEqual(passwords[0], passwords[1])
-    for (const password of passwords) assert.match(password, /^[A-Za-z0-9]{32}$/)
-    assert.deepEqual(ofKind('postgres-secret', 'Secret'), [])
-    for (const [kind, name] of [
-      ['Deployment', 'broker'],
-      ['StatefulSet', 'postgres'],
-    ] as const) {
-      const secrets = podTemplate(object('postgres-secret', kind, name)).spec.volumes.flatMap(
-        (volume: Json) => volume.secret?.secretName ?? [],
-      )
-      assert.deepEqual(secrets, ['broker-postgres-password'])
-    }
-  },
-)
+one('the password of the trial database is random and kept after uninstall, unless a secret is given', () => {
+  const passwords = ['default', 'frontend'].map((toggle) => {
+    const { metadata, data } = object(toggle, 'Secret', 'postgres')
+    assert.equal(metadata.annotations!['helm.sh/resource-policy'], 'keep')
+    return Buffer.from(data.password, 'base64').toString()
+  })
+  assert.notEqual(passwords[0], passwords[1])
+  for (const password of passwords) assert.match(password, /^[A-Za-z0-9]{32}$/)
+  assert.deepEqual(ofKind('postgres-secret', 'Secret'), [])
+  for (const [kind, name] of [
+    ['Deployment', 'broker'],
+    ['StatefulSet', 'postgres'],
+  ] as const) {
+    const secrets = podTemplate(object('postgres-secret', kind, name)).spec.volumes.flatMap(
+      (volume: Json) => volume.secret?.secretName ?? [],
+    )
+    assert.deepEqual(secrets, ['broker-postgres-password'])
+  }
+})
 
 one('the values set the evaluator and the version check, and the broker gets the list of features', () => {
   assert.equal(configOf('default').evaluatorUrl, null)
@@ -862,33 +856,30 @@ one('the supply-chain component is one pod, with probes on the port that it list
   assert.deepEqual(ports, [{ name: 'http', containerPort: Number(supplychainEnv.LISTEN_ADDR.slice(1)) }])
 })
 
-one(
-  'the supply-chain component may only read reports of the scanner operator, and only where it does so',
-  () => {
-    const { rules } = ofKind('supplychain', 'ClusterRole')[0]!
-    assert.deepEqual(rules, [
-      {
-        apiGroups: ['aquasecurity.github.io'],
-        resources: ['vulnerabilityreports', 'sbomreports'],
-        verbs: ['get', 'list', 'watch'],
-      },
-    ])
-    const [binding] = ofKind('supplychain', 'ClusterRoleBinding')
-    assert.deepEqual(binding!.subjects, [
-      { kind: 'ServiceAccount', name: 'kguardian-supplychain', namespace: 'telemetry' },
-    ])
-    assert.deepEqual(
-      [binding!.roleRef.name, ofKind('supplychain', 'ClusterRole')[0]!.metadata.name],
-      Array(2).fill('telemetry-kguardian-supplychain'),
-    )
-    for (const toggle of ['supplychain-signatures', 'supplychain-no-rbac'])
-      assert.equal(ofKind(toggle, 'ClusterRole').length + ofKind(toggle, 'ClusterRoleBinding').length, 0)
-    assert.equal(
-      podTemplate(object('supplychain-no-rbac', 'Deployment', 'supplychain')).spec.serviceAccountName,
-      'kguardian-supplychain',
-    )
-  },
-)
+one('the supply-chain component may only read reports of the scanner operator, and only where it does so', () => {
+  const { rules } = ofKind('supplychain', 'ClusterRole')[0]!
+  assert.deepEqual(rules, [
+    {
+      apiGroups: ['aquasecurity.github.io'],
+      resources: ['vulnerabilityreports', 'sbomreports'],
+      verbs: ['get', 'list', 'watch'],
+    },
+  ])
+  const [binding] = ofKind('supplychain', 'ClusterRoleBinding')
+  assert.deepEqual(binding!.subjects, [
+    { kind: 'ServiceAccount', name: 'kguardian-supplychain', namespace: 'telemetry' },
+  ])
+  assert.deepEqual(
+    [binding!.roleRef.name, ofKind('supplychain', 'ClusterRole')[0]!.metadata.name],
+    Array(2).fill('telemetry-kguardian-supplychain'),
+  )
+  for (const toggle of ['supplychain-signatures', 'supplychain-no-rbac'])
+    assert.equal(ofKind(toggle, 'ClusterRole').length + ofKind(toggle, 'ClusterRoleBinding').length, 0)
+  assert.equal(
+    podTemplate(object('supplychain-no-rbac', 'Deployment', 'supplychain')).spec.serviceAccountName,
+    'kguardian-supplychain',
+  )
+})
 
 one('values of the supply chain reach the broker', () => {
   const config = configOf('supplychain-full')
@@ -1142,43 +1133,40 @@ one('values named in a runbook exist', () => {
   for (const path of named) assert.notEqual(at(readValues(), path), undefined, path)
 })
 
-one(
-  'a job is late after three times its interval, at least 15 minutes, and only if it is on',
-  () => {
-    const overdue = (toggle: string) => {
-      const { expr } = object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.find(
-        ({ alert }: Json) => alert === 'BrokerJobOverdue',
-      )
-      return Object.fromEntries(
-        [...expr.matchAll(/exported_job="([\w-]+)"\}\) > (\d+)/g)].map(([, name, seconds]) => [name, Number(seconds)]),
-      )
-    }
-    assert.deepEqual(overdue('prometheus-rule'), {
-      'late-resolve': 900,
-      'stale-sweep': 900,
-      'audit-retention': 10_800,
-      'dead-pod-retention': 10_800,
-      'traffic-retention': 10_800,
-      'image-inventory-retention': 10_800,
-      'supply-chain-refresh': 900,
-      'attestation-retention': 10_800,
-      'seccomp-denial-retention': 10_800,
-      'runtime-retention': 10_800,
-      'compute-retention': 1800,
-      'compute-fold': 1800,
-    })
-    // Data that is kept for ever is still linked, counted and attributed; results of images that are gone are deleted.
-    assert.deepEqual(overdue('jobs-off'), {
-      'dead-pod-retention': 10_800,
-      'supply-chain-refresh': 900,
-      'attestation-retention': 10_800,
-      'seccomp-denial-retention': 10_800,
-      'compute-retention': 1800,
-    })
-    assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
-    assert.equal(overdue('runtime-inventory')['runtime-retention'], 21_600)
-  },
-)
+one('a job is late after three times its interval, at least 15 minutes, and only if it is on', () => {
+  const overdue = (toggle: string) => {
+    const { expr } = object(toggle, 'PrometheusRule', 'broker').spec.groups[0].rules.find(
+      ({ alert }: Json) => alert === 'BrokerJobOverdue',
+    )
+    return Object.fromEntries(
+      [...expr.matchAll(/exported_job="([\w-]+)"\}\) > (\d+)/g)].map(([, name, seconds]) => [name, Number(seconds)]),
+    )
+  }
+  assert.deepEqual(overdue('prometheus-rule'), {
+    'late-resolve': 900,
+    'stale-sweep': 900,
+    'audit-retention': 10_800,
+    'dead-pod-retention': 10_800,
+    'traffic-retention': 10_800,
+    'image-inventory-retention': 10_800,
+    'supply-chain-refresh': 900,
+    'attestation-retention': 10_800,
+    'seccomp-denial-retention': 10_800,
+    'runtime-retention': 10_800,
+    'compute-retention': 1800,
+    'compute-fold': 1800,
+  })
+  // Data that is kept for ever is still linked, counted and attributed; results of images that are gone are deleted.
+  assert.deepEqual(overdue('jobs-off'), {
+    'dead-pod-retention': 10_800,
+    'supply-chain-refresh': 900,
+    'attestation-retention': 10_800,
+    'seccomp-denial-retention': 10_800,
+    'compute-retention': 1800,
+  })
+  assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
+  assert.equal(overdue('runtime-inventory')['runtime-retention'], 21_600)
+})
 
 one('the memory alert is at nine tenths of the limit', () => {
   const alerts: Json[] = object('prometheus-rule', 'PrometheusRule', 'broker').spec.groups[0].rules

@@ -161,7 +161,9 @@ for (const [toggle, scheduled] of [
   })
 }
 
-test('the edge proxy reads from the broker with its token, both with the environment of their manifests', { skip }, async (t) => {
+test('the edge proxy reads from the broker with its token, both with the environment of their manifests', {
+  skip,
+}, async (t) => {
   const addresses = { ADMIN_ADDR: '127.0.0.1:0', LISTEN_ADDR: '127.0.0.1:0' }
   const broker = start(t, object('frontend-scoped', 'Deployment', 'broker'), addresses)
   const listening = (program: typeof broker) => program.lines().find(({ msg }) => msg === 'listening')

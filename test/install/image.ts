@@ -49,7 +49,7 @@ const PASSED =
 /**
  * Builds the Dockerfile of a folder.
  * @param context the files that reach the builder
- * an empty folder for the stages
+ * @param scratch an empty folder for the stages
  * @throws BuildFailed
  */
 export async function buildImage(dockerfile: string, context: string, scratch: string): Promise<Image> {

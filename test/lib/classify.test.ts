@@ -35,7 +35,7 @@ const ERRORS: readonly [string, Error, typeof DatabaseBusy | typeof DatabaseUnav
   ['a duplicate key', answer('ERROR', '23505'), null, '23505'],
   ['several errors, none of a connection', new AggregateError([new TypeError('told')]), null, ''],
   ['no errors at all', new AggregateError([]), null, ''],
-  ['a mistake of ours', new TypeError('told'), null, ''],
+  ['a programming error', new TypeError('told'), null, ''],
 ]
 
 for (const [what, error, kind, code] of ERRORS) {

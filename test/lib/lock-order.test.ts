@@ -1,7 +1,6 @@
 /**
  * Writers of many rows take their locks in one order, whatever the order of their documents. The pool would retry a
- * deadlock,
- * so that it shows only as a delay; therefore statements run here without the pool.
+ * deadlock, so that it shows only as a delay; therefore statements run here without the pool.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -170,8 +169,7 @@ const writers: Record<string, Write> = {
 
 /**
  * While a third session holds the row in the middle, the first writer reaches it from one side and the second from the
- * other.
- * A writer that keeps the order waits behind the first; one that does not holds what the first needs next.
+ * other. A writer that keeps the order waits behind the first; one that does not holds what the first needs next.
  */
 async function assertNoCircle(write: Write, keys: [string, string, string]): Promise<void> {
   const writes: Promise<unknown>[] = []

@@ -221,7 +221,9 @@ async function migrateUnderLimits(t: TestContext): Promise<void> {
 test('the limits of a database do not interrupt a migration', (t) => undisturbed(() => migrateUnderLimits(t)))
 
 for (const isolation of ['repeatable read', 'serializable']) {
-  test(`a database whose default isolation is ${isolation} is migrated like any other`, { timeout: 900_000 }, async (t) => {
+  test(`a database whose default isolation is ${isolation} is migrated like any other`, {
+    timeout: 900_000,
+  }, async (t) => {
     const { folder } = schemaFolder(t, {
       ...TWO,
       'migrations/0003_index.sql':
@@ -468,7 +470,9 @@ for (const [severity, code] of [
   })
 }
 
-test('the code of a failed statement decides about retries, in a transaction and outside one', { timeout: 900_000 }, async (t) => {
+test('the code of a failed statement decides about retries, in a transaction and outside one', {
+  timeout: 900_000,
+}, async (t) => {
   const { url } = await emptyDatabase(t)
   const outcomes: Record<Outcome, readonly string[]> = {
     reconnects: [

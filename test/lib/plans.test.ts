@@ -1,6 +1,6 @@
 /**
- * The plan of every statement that serves a list or a look-up, on tables of tens of thousands of rows: taken from the route as
- * it runs, planned in the route's own session, for its parameters and for any.
+ * The plan of every statement that serves a list or a look-up, on tables with tens of thousands of rows. It is taken
+ * while the route runs, in the session of the route, for the given parameters and as a generic plan.
  */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'

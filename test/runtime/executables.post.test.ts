@@ -200,7 +200,7 @@ describe('optional fields', () => {
     ['no origin', { origin: undefined }, { origin: 'unknown' }],
     ['an origin that is null', { origin: null }, { origin: 'unknown' }],
     ['an empty origin', { origin: '' }, { origin: 'unknown' }],
-    ['an origin that nobody knows', { origin: 'elsewhere' }, { origin: 'unknown' }],
+    ['an unknown origin', { origin: 'elsewhere' }, { origin: 'unknown' }],
     ['an origin in another case', { origin: 'OTHERFS' }, { origin: 'unknown' }],
     ['a long origin', { origin: 'x'.repeat(5_000) }, { origin: 'unknown' }],
     [
@@ -208,11 +208,7 @@ describe('optional fields', () => {
       { kind: ' LIB\t', source: '\nBackFill ' },
       { kind: 'lib', source: 'backfill' },
     ],
-    [
-      'keys that nobody knows',
-      { comm: 'a\0b', deep: { x: [1, '\ud800'] }, __proto__: { path: '/y' } },
-      { kind: 'exec' },
-    ],
+    ['unknown keys', { comm: 'a\0b', deep: { x: [1, '\ud800'] }, __proto__: { path: '/y' } }, { kind: 'exec' }],
   ] as [string, Fields, Fields][])
     test(`POST /runtime/executables 200: ${what}`, async () => {
       assert.deepEqual(await take(app, [executable(fields)]), [1, 0, 1])

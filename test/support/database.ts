@@ -8,7 +8,7 @@ import { administer, startTestServer, type TestServer, withDatabase } from './se
 
 export { schemaSnapshot } from './schema-snapshot.ts'
 
-/** A migrated database without rows, for one test. */
+/** A migrated database without rows, which nothing else uses. */
 export interface TestDatabase {
   /** For `openPool`, `migrate` and the DATABASE_URL of our programs. */
   url: string

@@ -213,7 +213,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 404: every token may r
   for (const one of Object.values(TOKENS)) assertNoData(await guarded.get(NOBODY, { token: one }))
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/containers 503: every token may read', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/containers 503: refused when the read budget is spent', async () => {
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib - CHARGE_KIB + 1)
   assertShed(await guarded.get(NOBODY, { token }), CHARGE_KIB, budget.totalKib)
