@@ -209,18 +209,15 @@ const SETS: [what: string, defaults: Defaults][] = [
     { default_transaction_isolation: "'serializable'", default_transaction_deferrable: 'on' },
   ],
   ['repeatable reads', { default_transaction_isolation: "'repeatable read'" }],
-  ['commits that are not waited for', { synchronous_commit: 'off' }],
-  ['nulls that are texts', { array_nulls: 'off' }],
-  [
-    'backslashes that escape',
-    { standard_conforming_strings: 'off', backslash_quote: 'off', escape_string_warning: 'on' },
-  ],
-  ['another zone', { timezone: "'Asia/Kathmandu'", timezone_abbreviations: "'India'" }],
+  ['asynchronous commits', { synchronous_commit: 'off' }],
+  ['NULL in arrays as text', { array_nulls: 'off' }],
+  ['backslash escapes', { standard_conforming_strings: 'off', backslash_quote: 'off', escape_string_warning: 'on' }],
+  ['another time zone', { timezone: "'Asia/Kathmandu'", timezone_abbreviations: "'India'" }],
   [
     'other forms of dates and numbers',
     { datestyle: "'SQL, DMY'", intervalstyle: "'sql_standard'", extra_float_digits: '-15', bytea_output: "'escape'" },
   ],
-  ['sessions that end at an error', { exit_on_error: 'on' }],
+  ['sessions that end on an error', { exit_on_error: 'on' }],
   [
     'tight limits',
     {
@@ -230,7 +227,7 @@ const SETS: [what: string, defaults: Defaults][] = [
       idle_session_timeout: '200',
     },
   ],
-  ['= null read as is null', { transform_null_equals: 'on' }],
+  ['`= null` as `is null`', { transform_null_equals: 'on' }],
   ['another encoding', { client_encoding: "'LATIN1'" }],
 ]
 
@@ -270,7 +267,7 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
     },
   ],
   [
-    'workers for everything',
+    'parallel workers for every statement',
     {
       ...{
         debug_parallel_query: 'regress',
@@ -282,7 +279,7 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
     },
   ],
   [
-    'words',
+    'messages and names',
     {
       ...{
         lc_messages: "'C'",
@@ -295,7 +292,7 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
     },
   ],
   [
-    'storage and the rest of what a keeper may set',
+    'storage and other settings',
     {
       ...{
         check_function_bodies: 'off',

@@ -151,7 +151,7 @@ const said = (scenes: readonly Drawn[]) =>
       order by q.n`
   })
 
-test(`${HISTORIES} histories`, { timeout: 240_000 }, async () => {
+test(`${HISTORIES} random histories have the coverage of the model`, { timeout: 240_000 }, async () => {
   const seed = Number(process.env.COVERAGE_SEED ?? Date.now() % 2 ** 31)
   const scenes = fc.sample(scene, { numRuns: HISTORIES, seed })
   const seen = new Map<string | null, number>()

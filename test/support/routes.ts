@@ -199,7 +199,7 @@ export function refusedBodies(accepted: Record<string, unknown>, field: string):
       body: text,
       headers: { 'content-encoding': 'br' },
     },
-    { what: 'a gzip that is none', status: 400, says: /not valid gzip/, body: text, headers: gzip },
+    { what: 'invalid gzip', status: 400, says: /not valid gzip/, body: text, headers: gzip },
     {
       what: 'a gzip that ends early',
       status: 400,
