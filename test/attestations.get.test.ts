@@ -13,7 +13,7 @@ const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const token = TOKENS.BROKER_TOKEN_READ
 
 let made = 0
-/** A repository that no other test has. */
+/** A repository that no other test uses. */
 const newRepository = () => `registry.test/list-${made++}`
 const store = async (repository: string, fields: Result = {}) => {
   const digest = newDigest()
@@ -93,7 +93,7 @@ test('GET /attestations 200: the keys of a result, in wire order', async () => {
   )
 })
 
-test('GET /attestations 200: of a result without signatures the lists are empty, its reason is told', async () => {
+test('GET /attestations 200: a result without signatures has empty lists, and its reason', async () => {
   const { signers, verifiedPredicates, signedVia, reason } = await one({ verdict: 'unknown', reason: 'registry_auth' })
   assert.deepEqual([signers, verifiedPredicates, signedVia, reason], [[], [], null, 'registry_auth'])
 })
@@ -118,7 +118,7 @@ test('GET /attestations 200: a repository is cut to 256 bytes, never inside a ch
   }
 })
 
-test('GET /attestations 200: in the order of the digests, each page from where the last ended, by every filter', async () => {
+test('GET /attestations 200: pages follow the order of digests, each begins where the last ended, with every filter', async () => {
   const repository = newRepository()
   const all: [string, SignatureVerdict][] = []
   for (const verdict of ['unsigned', 'verified', 'unknown', 'verified', 'invalid', 'verified', 'unsigned'] as const)
@@ -144,7 +144,7 @@ test('GET /attestations 200: in the order of the digests, each page from where t
       assert.deepEqual(await walk(`${filter}&limit=${limit}`), await digests(`${filter}&limit=500`), filter)
 })
 
-test('GET /attestations 200: nextAfter is null on a page that is exactly full; after need not be in the list', async () => {
+test('GET /attestations 200: nextAfter is null on a page that is exactly full; after may be a digest that is not in the list', async () => {
   const repository = newRepository()
   const all = [await store(repository), await store(repository), await store(repository)].sort()
   const page = (query: string) => list(`repository=${repository}&${query}`)
@@ -155,7 +155,7 @@ test('GET /attestations 200: nextAfter is null on a page that is exactly full; a
   assert.deepEqual(await digests(`repository=${repository}&after=${between}`), all.slice(1))
 })
 
-test('GET /attestations 200: a verdict and a repository exactly; a blank one is no filter; of repeated ones the first counts', async () => {
+test('GET /attestations 200: verdict and repository must match exactly; a blank filter is ignored, and the first of repeated ones counts', async () => {
   const repository = newRepository()
   const digest = await store(repository, { verdict: 'key_signed' })
   for (const query of [
@@ -175,7 +175,7 @@ test('GET /attestations 200: a verdict and a repository exactly; a blank one is 
     )
 })
 
-test('GET /attestations 200: 100 results unless limit says otherwise; limit is clamped to 1..500', async () => {
+test('GET /attestations 200: the default limit is 100, and limits are clamped to 1..500', async () => {
   const repository = newRepository()
   await app.sql`
     insert into image_attestation
@@ -196,7 +196,7 @@ test('GET /attestations 200: 100 results unless limit says otherwise; limit is c
   assert.equal(await found('&limit=500&verdict=verified'), 250)
 })
 
-test('GET /attestations 200: every result that stays is on one page of a walk, while others come, go and are checked again', {
+test('GET /attestations 200: a walk of pages shows every permanent result exactly once, while others are added, removed and changed', {
   timeout: 900_000,
 }, async () => {
   const change = fc.record({
@@ -229,7 +229,7 @@ test('GET /attestations 200: every result that stays is on one page of a walk, w
           const isOurs = stays.includes(next.at)
           if (next.kind === 'go' && !isOurs)
             await app.sql`delete from image_attestation where digest = ${name(next.at)}`
-          // Checked again it may change, but not leave the filter.
+          // A repeated check changes a result of `stays`, but not its place in the filter.
           else
             await storeAttestation(app, name(next.at), {
               repository,
@@ -274,7 +274,7 @@ test('GET /attestations 200: every token may read', async () => {
     assert.equal((await guarded.get('/attestations', { token: one })).status, 200)
 })
 
-test('GET /attestations 503: shed when the read budget is spent; 24 KiB for each result and one more', async () => {
+test('GET /attestations 503: refused when the read budget is spent, with 24 KiB for each result and one more', async () => {
   const { budget } = guarded.deps
   for (const [query, kib] of [
     ['', 101 * 24],

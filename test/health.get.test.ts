@@ -10,7 +10,10 @@ import { podPost } from './support/records.ts'
 import { whileLocked } from './support/routes.ts'
 import { becomes, until } from './support/until.ts'
 
-/** Far above the wait of the route, far below every other limit: without the wait these tests would not end. */
+/**
+ * Far above the timeout of the route and far below all other limits, so that without the timeout these tests would
+ * fail.
+ */
 const LIMIT = { timeout: 900_000 }
 const app = await startApp({ DB_STATEMENT_TIMEOUT_MS: '0' })
 const guarded = await startApp(TOKENS)
@@ -46,19 +49,19 @@ test('GET /health 200: the database answers and its schema is that of this relea
   await becomes(() => health(), HEALTHY)
 })
 
-test('GET /health 200: without a token, with auth on, whatever is sent', async () => {
+test('GET /health 200: with auth on, no token is needed and any token is accepted', async () => {
   for (const token of [undefined, 'unknown', TOKENS.BROKER_TOKEN_SUPPLYCHAIN])
     await becomes(async () => (await guarded.get('/health?x=1', token === undefined ? {} : { token })).status, 200)
 })
 
-test('GET /health 200: while every connection for reads and writes is taken', async () => {
+test('GET /health 200: all connections for reads are in use', async () => {
   const token = TOKENS.BROKER_TOKEN_INGEST
   let answers: Promise<{ status: number }[]>
   await whileLocked(guarded.sql, 'pod', async () => {
     const reads = Array.from({ length: 6 }, (_, i) => guarded.get(`/pod/list/node-${i}`, { token }))
     const writes = Array.from({ length: 6 }, () => guarded.post('/pod/spec', podPost(), { token }))
     await until('the connections for reads are taken', () => guarded.db.stats().gates.read.waiting > 0)
-    // A probe has a moment only, which a busy machine may take for itself; the connections are taken throughout.
+    // A probe has little time, which a busy machine may use up, so it is repeated; the connections stay in use.
     await until('it is healthy', async () => (await guarded.get('/health')).status === 200)
     assert.ok(guarded.db.stats().gates.read.waiting > 0)
     answers = Promise.all([...reads, ...writes])
@@ -74,19 +77,19 @@ test('GET /health 503: a migration of this release is missing', async () => {
   await becomes(() => health(), HEALTHY)
 })
 
-test('GET /health 503: the database has been replaced by one without a schema', async () => {
+test('GET /health 503: the database has no table of migrations', async () => {
   await app.sql`alter table schema_migration rename to elsewhere`
   await becomes(() => health(), OUTDATED)
   await app.sql`alter table elsewhere rename to schema_migration`
   await becomes(() => health(), HEALTHY)
 })
 
-test('GET /health 503: the database does not answer the question in time', LIMIT, async () => {
+test('GET /health 503: the database does not answer in time', LIMIT, async () => {
   await whileLocked(app.sql, 'schema_migration', () => becomes(() => health(), UNAVAILABLE))
   await until('it answers again', async () => (await health())[0] === 200)
 })
 
-test('GET /health 503: the database is silent, and 200 when it speaks again', LIMIT, async () => {
+test('GET /health 503: the database is silent; 200 when it answers again', LIMIT, async () => {
   await becomes(() => health(distant), HEALTHY)
   proxy.pause()
   for (const answer of await Promise.all([health(distant), health(distant), health(distant)]))
@@ -95,7 +98,7 @@ test('GET /health 503: the database is silent, and 200 when it speaks again', LI
   await until('it answers again', async () => (await health(distant))[0] === 200)
 })
 
-test('GET /health 503: connections end as soon as they are made', async () => {
+test('GET /health 503: connections are closed as soon as they are made', async () => {
   proxy.slam(true)
   proxy.cut()
   await becomes(() => health(distant), UNAVAILABLE)
@@ -103,7 +106,7 @@ test('GET /health 503: connections end as soon as they are made', async () => {
   await until('it answers again', async () => (await health(distant))[0] === 200)
 })
 
-test('GET /health 503: nothing listens where the database was', async () => {
+test('GET /health 503: nothing listens at the address of the database', async () => {
   const db = openDatabase({
     connection: 'postgres://nobody@127.0.0.1:1/none',
     poolMax: 3,

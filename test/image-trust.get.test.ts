@@ -91,7 +91,7 @@ test('GET /image-trust 200: before the first pass of the evaluator', async () =>
   }
 })
 
-test('GET /image-trust 200: the evaluator is asked for namespace and verdict alone, with the read token', async () => {
+test('GET /image-trust 200: the evaluator gets only namespace and verdict, with the read token', async () => {
   answer = () => says([])
   evaluator.heard.length = 0
   await trust('?namespace=a%20%26b&verdict=WouldDeny&workload_kind=Deployment&workload_name=web&limit=7')
@@ -106,7 +106,7 @@ test('GET /image-trust 200: the evaluator is asked for namespace and verdict alo
   assert.equal(narrow!.headers['accept-encoding'], 'identity')
 })
 
-test('GET /image-trust 200: the evaluator gets the shared token where there is none for reading, and none without authentication', async () => {
+test('GET /image-trust 200: the evaluator gets the shared token without a read token, and no token without authentication', async () => {
   answer = () => says([])
   const { BROKER_TOKEN_READ: _, ...others } = TOKENS
   const shared = await startApp({ ...others, EVALUATOR_URL: evaluator.url })
@@ -140,7 +140,7 @@ test('GET /image-trust 200: filters by workload, split at its first slash', asyn
   assert.deepEqual((await trust('?workload_name=db')).json.policies, ['shop/signed'], 'of those that match')
 })
 
-test('GET /image-trust 200: an evaluator that does not filter is filtered', async () => {
+test('GET /image-trust 200: results of an evaluator that does not filter are filtered', async () => {
   answer = () => says(ALL)
   assert.deepEqual(await found('?namespace=bank'), ['Deployment/led/ger app'])
   assert.deepEqual(await found('?namespace=ban'), [])
@@ -148,7 +148,7 @@ test('GET /image-trust 200: an evaluator that does not filter is filtered', asyn
   assert.deepEqual(await found('?verdict=Unknown'), ['Deployment/web app', 'Deployment/web odd'], 'whatever is neither')
 })
 
-test('GET /image-trust 200: the limit cuts the list and not the counts', async () => {
+test('GET /image-trust 200: the limit cuts the list but not the counts', async () => {
   const many = Array.from({ length: 2_100 }, (_, i) =>
     result(['Trusted', 'WouldDeny', 'Unknown'][i % 3]!, {
       container: `c${String(2_100 - i).padStart(4, '0')}`,
@@ -210,7 +210,7 @@ test('GET /image-trust 401: no token', async () => {
   assert.equal((await app.get('/image-trust')).status, 401)
 })
 
-test('GET /image-trust 200: without an evaluator it is not available, and a bad query is one still', async () => {
+test('GET /image-trust 200: without an evaluator it is not available, and an invalid query is still refused', async () => {
   const alone = await startApp()
   assert.equal(
     (await alone.get('/image-trust')).text,
@@ -228,7 +228,7 @@ const reasonOf = async (given: StubAnswer, query = '') => {
   return reason
 }
 
-test('GET /image-trust 200: what the evaluator refuses or fails at has a fixed phrase each', async () => {
+test('GET /image-trust 200: each failure of the evaluator has a fixed phrase', async () => {
   assert.equal(await reasonOf({ status: 404, text: 'secret' }), 'image trust evaluation is off in the evaluator')
   const refused = 'the evaluator refused the read token of the broker'
   assert.equal(await reasonOf({ status: 401, headers: { 'www-authenticate': 'Bearer' }, text: 'secret' }), refused)
@@ -246,7 +246,7 @@ test('GET /image-trust 200: what the evaluator refuses or fails at has a fixed p
   )
 })
 
-test('GET /image-trust 200: what lies behind a phrase is in the log, and the token nowhere', async () => {
+test('GET /image-trust 200: the cause of a failure is logged, and the token is not', async () => {
   app.logged.length = 0
   await reasonOf('reset')
   const line = app.logged.find((one) => one.level === 40)!
@@ -265,7 +265,7 @@ test('GET /image-trust 200: a redirect is not followed', async () => {
   assert.equal(elsewhere.connections, 0)
 })
 
-test('GET /image-trust 200: what is not the agreed answer is invalid', async () => {
+test('GET /image-trust 200: an answer in another format is not valid', async () => {
   const invalid = 'the answer of the evaluator is not valid'
   const { verdict: _, ...incomplete } = result('x')
   const bad: StubAnswer[] = [
@@ -294,7 +294,7 @@ test('GET /image-trust 200: what is not the agreed answer is invalid', async () 
   for (const one of bad) assert.equal(await reasonOf(one), invalid, JSON.stringify(one).slice(0, 100))
 })
 
-test('GET /image-trust 200: whoever leaves takes the question along, and then gives back its 16 MiB', async () => {
+test('GET /image-trust 200: a client that disconnects ends the request to the evaluator and frees its 16 MiB', async () => {
   const { budget } = app.deps
   const { server, address } = await listen(app.app.fetch, [{ host: '127.0.0.1', port: 0 }])
   try {
@@ -318,7 +318,7 @@ test('GET /image-trust 200: whoever leaves takes the question along, and then gi
   }
 })
 
-test('GET /image-trust 503: more answers than the read budget holds', async () => {
+test('GET /image-trust 503: a second request is refused when the read budget holds only one', async () => {
   answer = () => 'hang'
   const small = await startApp({
     EVALUATOR_URL: evaluator.url,

@@ -52,14 +52,14 @@ test('GET /images 200: the keys of an image, in wire order', async () => {
   assert.match(lastSeen!, time)
 })
 
-test('GET /images 200: an image of which little is known has null and an empty list', async () => {
+test('GET /images 200: an image without repository and tags has null and an empty list', async () => {
   const namespace = newNamespace()
   await store(replica(namespace, [container('app', newDigest(), { repository: null, tag: undefined })]))
   const [image] = (await list(`namespace=${namespace}`)).items
   assert.deepEqual([image!.repository, image!.tags], [null, []])
 })
 
-test('GET /images 200: pages in the order of the digests, each from where the last ended, by every filter', async () => {
+test('GET /images 200: pages follow the order of digests, each begins where the last ended, with every filter', async () => {
   const [namespace, all] = [newNamespace(), many(7)]
   const repository = `registry.test/${namespace}`
   await store(
@@ -102,7 +102,7 @@ test('GET /images 200: nextAfter is null on a page that is exactly full', async 
   assert.deepEqual(await list(`namespace=${namespace}&after=${all[2]}`), { items: [], nextAfter: null })
 })
 
-test('GET /images 200: 100 images unless limit says otherwise; limit is clamped to 1..500', async () => {
+test('GET /images 200: the default limit is 100, and limits are clamped to 1..500', async () => {
   const namespace = newNamespace()
   await app.sql`
     with added as (
@@ -125,7 +125,7 @@ test('GET /images 200: 100 images unless limit says otherwise; limit is clamped 
   assert.notEqual((await list(`namespace=${namespace}&limit=500`)).nextAfter, null)
 })
 
-test('GET /images 200: by namespace, with the containers that run there; by repository, exactly; by both', async () => {
+test('GET /images 200: filters by namespace, which also limits the count of containers, by exact repository, and by both', async () => {
   const [a, b] = [newNamespace(), newNamespace()]
   const [one, two] = [newDigest(), newDigest()]
   const [r, s] = [`r.test/${a}`, `r.test/${a}x`]
@@ -152,13 +152,13 @@ test('GET /images 200: by namespace, with the containers that run there; by repo
     assert.deepEqual(await counts(none), {}, none)
 })
 
-test('GET /images 200: a blank filter is none, of repeated ones the first counts', async () => {
+test('GET /images 200: a blank filter is ignored, and the first of repeated ones counts', async () => {
   const all = await digests('limit=500')
   for (const query of ['namespace=', 'namespace=%20&repository=', 'repository=%09', 'limit=500&limit=abc'])
     assert.deepEqual(await digests(`${query}&limit=500`), all, query)
 })
 
-test('GET /images 200: a container counts as running within the window, and past it while its pod lives', async () => {
+test('GET /images 200: a container counts as running within the window, and later while its pod lives', async () => {
   const windowed = await startApp({ IMAGE_INVENTORY_RUNNING_WINDOW_SECS: '400' })
   const digest = digestOf('window')
   const body = replica('shop', [container('app', digest)])
@@ -203,7 +203,7 @@ test('GET /images 200: every token may read', async () => {
   for (const one of Object.values(TOKENS)) assert.equal((await guarded.get('/images', { token: one })).status, 200)
 })
 
-test('GET /images 503: shed when the read budget is spent; a KiB for each image and one more', async () => {
+test('GET /images 503: refused when the read budget is spent, with one KiB for each image and one more', async () => {
   const { budget } = guarded.deps
   for (const [query, kib] of [
     ['', 101],

@@ -10,7 +10,7 @@ interface Links {
   links: Record<string, string>
 }
 
-test('GET / 200: JSON with links to what can be asked, each of which is a route', async () => {
+test('GET / 200: JSON with links to routes that answer 200', async () => {
   const answer = await app.get('/')
   assert.equal(answer.status, 200)
   assert.match(answer.headers.get('content-type')!, /^application\/json/)
@@ -20,7 +20,7 @@ test('GET / 200: JSON with links to what can be asked, each of which is a route'
   for (const path of Object.values(links)) assert.equal((await app.get(path)).status, 200, path)
 })
 
-test('GET / 200: a page for who prefers HTML, with the same links', async () => {
+test('GET / 200: HTML with the same links if the client prefers it', async () => {
   const { links } = (await app.get('/')).json as Links
   for (const accept of [
     'text/html',
@@ -31,13 +31,13 @@ test('GET / 200: a page for who prefers HTML, with the same links', async () => 
     assert.equal(answer.status, 200)
     assert.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8')
     assert.match(answer.text, /^<!doctype html>/)
-    // Relative, so that they hold behind a proxy that has the broker under a path.
+    // Relative, so that they work behind a proxy that serves the broker below a path.
     const found = [...answer.text.matchAll(/href="([^"]*)"/g)].map(([, href]) => `/${href}`)
     assert.deepEqual(found, Object.values(links))
   }
 })
 
-test('GET / 200: JSON for everybody else', async () => {
+test('GET / 200: JSON for all other clients', async () => {
   for (const accept of [
     '*/*',
     'application/json',
@@ -56,14 +56,14 @@ test('GET / 200: JSON for everybody else', async () => {
   }
 })
 
-test('GET / 200: it needs no token and says nothing that would', async () => {
+test('GET / 200: it needs no token and contains no version, which would need one', async () => {
   const [mine, theirs] = [await app.get('/'), await guarded.get('/')]
   assert.equal(theirs.status, 200)
   assert.equal(theirs.text, mine.text)
   assert.doesNotMatch(theirs.text, /\d+\.\d+\.\d+/, 'the version takes a token')
 })
 
-test('GET / 200: HEAD too', async () => {
+test('GET / 200: HEAD has the same length and no body', async () => {
   const [head, get] = [await app.request('HEAD', '/'), await app.get('/')]
   assert.deepEqual([head.status, head.text], [200, ''])
   assert.equal(head.headers.get('content-length'), get.headers.get('content-length'))

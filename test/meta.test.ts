@@ -1,6 +1,6 @@
 /**
- * What every route must have. That it answers is found by the titles of its tests: `<METHOD> <path with {param}> <status>: <what>`,
- * written out in a `test(...)` call. Whom it turns away is seen here.
+ * Checks that hold for every route. Access is tested here. Answers are found by the titles of tests, written literally
+ * in a `test(...)` call: `<METHOD> <path with {param}> <status>: <what>`.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -103,7 +103,7 @@ test('lib imports neither handlers nor jobs', () =>
 test('lib imports no program that is deployed beside the broker', () =>
   assertEach(sources('lib'), assertImportsNone(/^wrangler-free-deploy\//)))
 
-/** Every file that these need, by way of others. */
+/** Every file that these import, directly or through others. */
 function needs(starts: readonly string[]): Set<string> {
   const found = new Set<string>()
   const follow = (path: string) => {
@@ -115,7 +115,7 @@ function needs(starts: readonly string[]): Set<string> {
   return found
 }
 
-test('the edge proxy needs nothing of the routes, the jobs and the database', () => {
+test('the edge proxy imports nothing of the routes, the jobs and the database', () => {
   const found = [...needs(sources('wrangler-free-deploy/edge'))]
   assert.deepEqual(
     found.filter((one) => /^(handlers|jobs|sql|lib\/(db|traffic|audit|pods|images))\//.test(one)),
@@ -124,7 +124,7 @@ test('the edge proxy needs nothing of the routes, the jobs and the database', ()
   assert.ok(found.includes('lib/http/server/listen.ts'))
 })
 
-/** The first circle that is found of files that import one another, types included; null when there is none. */
+/** The first import cycle, including imports of types; null if there is none. */
 function circle(next: (path: string) => readonly string[], starts: readonly string[]): string[] | null {
   const done = new Set<string>()
   const follow = (path: string, trail: readonly string[]): string[] | null => {
@@ -144,7 +144,7 @@ function circle(next: (path: string) => readonly string[], starts: readonly stri
   return null
 }
 
-test('no file imports itself by way of others, not even for a type', () => {
+test('no file imports itself through others, not even for a type', () => {
   const next = (path: string) => imports(path).filter((one) => one.endsWith('.ts'))
   const found = circle(next, ['lib', 'handlers', 'jobs', 'sql', 'wrangler-free-deploy'].flatMap(sources))
   assert.equal(found?.join(' -> '), undefined)
@@ -167,7 +167,7 @@ const patterns = [...scopes].map(([name, scope]) => {
   const [verb, path] = name.split(' ') as [string, string]
   return { verb, scope, path, matches: new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`) }
 })
-/** What a request needs; null where there is no such route. */
+/** The scope that a request needs; null if there is no such route. */
 const scopeOf = (verb: string, path: string): Scope | null =>
   patterns.find((one) => one.verb === (verb === 'HEAD' ? 'GET' : verb) && one.matches.test(path))?.scope ?? null
 
@@ -202,17 +202,17 @@ async function assertTurnsAway(verb: string, path: string, query = ''): Promise<
   }
 }
 
-test('every verb of every path asks every caller for the scope of its route, and is 404 where it has none', () =>
+test('every verb of every path requires the scope of its route from every caller, and is 404 without a route', () =>
   assertEach(new Set(patterns.map(({ path }) => path)), async (path) => {
     const concrete = path.replace(/:\w+/g, 'x')
     for (const verb of VERBS) {
       for (const one of [concrete, `${concrete}/`, `${concrete}/x`]) await assertTurnsAway(verb, one)
-      // The token is looked at before anything else of the request.
+      // The token is checked before the rest of the request.
       await assertTurnsAway(verb, path.replace(/:\w+/g, '%00'), '?limit=x&include_dead=x&at=x&verdict=x')
     }
   }))
 
-test('a path that is no route is 404 for every caller, before the token is looked at', async () => {
+test('a path without a route is 404 for every caller, before the token is checked', async () => {
   for (const path of [
     '/pod',
     '/pods/x',
@@ -230,7 +230,7 @@ test('a path that is no route is 404 for every caller, before the token is looke
     }
 })
 
-test('every route says what it answers', () => {
+test('every route documents its answers', () => {
   const silent = routes.filter((one) => !docOf(one)).flatMap((one) => [...declaredRoutes(one.routes).keys()])
   assert.deepEqual(silent, [], 'give them route({ summary, answer })')
 })
@@ -240,7 +240,7 @@ test('titles name routes that exist', () => {
   for (const title of titles) assert.ok(known.has(title.replace(/ \d+$/, '')), title)
 })
 
-test('the checks see what they look for', () => {
+test('the checks find what they look for', () => {
   assert.ok(handlers.length >= 16)
   assert.ok(imports('handlers/router.ts').includes('handlers/pod/spec.post.ts'))
   assert.ok(imports('lib/server.ts').includes('handlers/router.ts'))

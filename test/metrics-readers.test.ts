@@ -1,4 +1,4 @@
-/** What scrapes hold in memory that nobody reads. */
+/** Memory held by scrapes that nobody reads. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -9,10 +9,10 @@ import { startApp } from './support/app.ts'
 import { until } from './support/until.ts'
 
 const app = await startApp()
-/** More series than a kernel takes of an answer at once. */
+/** Long enough that an answer does not fit into the buffers of the kernel. */
 const LONG = '"'.repeat(253)
 
-test('GET /metrics 200: however many do not read, only so many different texts are kept for them', async () => {
+test('GET /metrics 200: many clients that do not read hold only a limited number of different texts', async () => {
   for (let i = 0; i < 10_000; i++)
     app.deps.denials.series.add({
       workload_namespace: LONG,
@@ -31,7 +31,7 @@ test('GET /metrics 200: however many do not read, only so many different texts a
       await once(socket, 'readable')
       return socket
     }
-    /** When its text was made. */
+    /** The uptime in a text, which tells when it was made. */
     const madeAt = async (socket: Socket) => {
       const pieces: Buffer[] = []
       for await (const piece of socket) pieces.push(piece as Buffer)

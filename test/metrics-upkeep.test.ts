@@ -1,4 +1,4 @@
-/** What on-call reads of the database and the nodes in the metrics. */
+/** Metrics of the database and the nodes for on-call. */
 import assert from 'node:assert/strict'
 import test, { beforeEach } from 'node:test'
 import { createMetrics } from '../lib/metrics/index.ts'
@@ -11,7 +11,7 @@ const app = await startApp({ PEER_STALE_ALIVE_SECS: '600' })
 const { sql, db } = app
 const { config, log } = app.deps
 
-/** Values by their labels as they are written, of a metric that was just read. */
+/** The values of a metric by labels as written. */
 const valuesOf = (text: string, name: string) =>
   new Map(
     [...text.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'))].map(([, labels, value]) => [
@@ -20,7 +20,7 @@ const valuesOf = (text: string, name: string) =>
     ]),
   )
 
-/** Reads it all, once, and gives the text. */
+/** Reads the metrics once and returns the text. */
 async function reading(from: { db: typeof db; config?: typeof config } = { db }): Promise<string> {
   const metrics = createMetrics()
   await createUpkeep({ db: from.db, config: from.config ?? config, metrics, log }).refresh()
@@ -34,7 +34,7 @@ beforeEach(async () => {
 const tablesOf = (text: string) =>
   [...valuesOf(text, 'broker_db_table_bytes').keys()].map((labels) => /^table="(\w+)"$/.exec(labels)![1]!)
 
-test('GET /metrics 200: the size of every table of ours, with its indexes, and of no other', async () => {
+test('GET /metrics 200: the size of every table of ours with its indexes, and of no other table', async () => {
   await sql`create table of_somebody_else (n int)`
   await sql`create table in_the_way partition of compute_minute for values from ('2001-01-01') to ('2001-01-02')`
   const text = await reading()
@@ -50,7 +50,7 @@ test('GET /metrics 200: the size of every table of ours, with its indexes, and o
   for (const { name, bytes: expected } of present) assert.equal(bytes.get(`table="${name}"`), expected, name)
 })
 
-test('GET /metrics 200: rows and dead rows of a table, those of its days together', async () => {
+test('GET /metrics 200: rows and dead rows of a table', async () => {
   await sql`
     insert into pod (pod_name, pod_ip, pod_ips, time_stamp, node_name, is_dead)
     select 'p' || n, '10.0.0.1', '{}', now() at time zone 'utc', 'node-a', false from generate_series(1, 30) n`
@@ -66,7 +66,7 @@ test('GET /metrics 200: rows and dead rows of a table, those of its days togethe
   })
 })
 
-test('GET /metrics 200: the connections of the server, and how many it lets ordinary roles have', async () => {
+test('GET /metrics 200: the connections of the server, and the maximum for ordinary roles', async () => {
   const [settings] = await sql`
     select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
       - coalesce(current_setting('reserved_connections', true)::int, 0) as most`
@@ -88,7 +88,7 @@ const DAY = 86_400
 const nodesOf = (text: string) =>
   Object.fromEntries([...valuesOf(text, 'broker_nodes')].map(([labels, count]) => [/"(.*)"/.exec(labels)![1], count]))
 
-test('GET /metrics 200: how many nodes report and how many fell silent within a day; older ones were taken away', async () => {
+test('GET /metrics 200: the number of reporting nodes, and of nodes that fell silent within a day', async () => {
   assert.deepEqual(nodesOf(await reading()), { reporting: 0, silent: 0 })
   await pod('busy', 0)
   await pod('busy', 5_000)
@@ -97,7 +97,7 @@ test('GET /metrics 200: how many nodes report and how many fell silent within a 
   await pod('also-silent', DAY - 60)
   await pod('gone', DAY + 60)
   await heartbeat('busy', 0)
-  // Beats, but posts no pod.
+  // Sends heartbeats, but posts no pod.
   await heartbeat('only-beats', 10)
   await heartbeat('beat-long-ago', DAY + 60)
   await heartbeat('gone', 30)
@@ -106,7 +106,7 @@ test('GET /metrics 200: how many nodes report and how many fell silent within a 
   assert.equal(nodes.filter(({ stale }: { stale: boolean }) => !stale).length, 2, 'the route names the same ones')
 })
 
-test('GET /metrics 200: nobody is silent where staleness is off', async () => {
+test('GET /metrics 200: no node is silent when staleness is off', async () => {
   await pod('busy', 0)
   await pod('quiet', 5_000)
   await pod('gone', DAY + 60)
@@ -116,7 +116,7 @@ test('GET /metrics 200: nobody is silent where staleness is off', async () => {
   })
 })
 
-test('GET /metrics 200: an ordinary role reads all of it', async () => {
+test('GET /metrics 200: an ordinary role can read all of these metrics', async () => {
   const role = await startAsRole(app)
   const text = await reading({ db: role.db })
   assert.equal(tablesOf(text).length, tablesOf(await reading()).length)
@@ -124,7 +124,7 @@ test('GET /metrics 200: an ordinary role reads all of it', async () => {
   assert.deepEqual(nodesOf(text), { reporting: 0, silent: 0 })
 })
 
-test('GET /metrics 200: scrapes start a reading once a minute and do not wait for it', async () => {
+test('GET /metrics 200: scrapes start at most one reading a minute', async () => {
   let clock = 1_000
   let asked = 0
   const once = async () => {
@@ -149,7 +149,7 @@ test('GET /metrics 200: scrapes start a reading once a minute and do not wait fo
   assert.equal(asked, 2 * each)
 })
 
-test('GET /metrics 200: what cannot be read stays as it was, and the scrape is answered', async () => {
+test('GET /metrics 200: a metric that cannot be read keeps its value', async () => {
   const metrics = createMetrics()
   metrics.nodes.set({ state: 'silent' }, 7)
   const job = { once: () => Promise.reject(new Error('no database')) }
@@ -157,7 +157,7 @@ test('GET /metrics 200: what cannot be read stays as it was, and the scrape is a
   assert.deepEqual(nodesOf(await metrics.registry.metrics()), { silent: 7 })
 })
 
-test('GET /metrics 200: a scrape shows it a moment later', async () => {
+test('GET /metrics 200: a scrape shows the sizes a moment later', async () => {
   await becomes(async () => tablesOf((await app.get('/metrics')).text).includes('pod'), true)
 })
 

@@ -1,4 +1,4 @@
-/** Where names of namespaces and workloads are shown among the metrics. */
+/** Where metrics show names of namespaces and workloads. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createAdmin } from '../lib/app/admin.ts'
@@ -23,12 +23,12 @@ async function shown(labels?: string, env: NodeJS.ProcessEnv = {}) {
   return { api: linesOf(api), admin: linesOf(admin) }
 }
 
-test('workloads are among the metrics of both ports, as specified, unless it is said otherwise', async () => {
+test('by default the metrics of both ports show workloads', async () => {
   for (const labels of [undefined, 'all', ' ALL '])
     assert.deepEqual(await shown(labels), { api: [WEB, DB], admin: [WEB, DB] })
 })
 
-test('METRICS_WORKLOAD_LABELS=admin shows workloads on the admin port alone, and their sum on the one of the API', async () => {
+test('METRICS_WORKLOAD_LABELS=admin shows workloads only on the admin port, and their sum on the API port', async () => {
   assert.deepEqual(await shown('admin'), { api: [`${NAME} 7`], admin: [WEB, DB] })
 })
 
@@ -38,7 +38,7 @@ test('METRICS_WORKLOAD_LABELS=off shows the sum on both ports', async () => {
   assert.deepEqual((await shown('off', { WIRE_NAMES: 'kguardian' })).api, [`${name} 7`])
 })
 
-test('the sum has what is beyond the series that are counted, and is there before the first denial', async () => {
+test('the sum includes denials beyond the maximum of series, and is 0 before the first denial', async () => {
   const app = await startApp({ METRICS_WORKLOAD_LABELS: 'off' })
   const sum = async () => new RegExp(`^${NAME} (\\d+)$`, 'm').exec((await app.get('/metrics')).text)?.[1]
   assert.equal(await sum(), '0')
@@ -54,7 +54,7 @@ test('the sum has what is beyond the series that are counted, and is there befor
   assert.equal(await sum(), String(2 * (MAX_SERIES + 5)))
 })
 
-test('that names of workloads are open although tokens are set is a warning at the start', () => {
+test('the default with tokens set gives a warning, and an unknown word is refused', () => {
   const warned = (env: NodeJS.ProcessEnv) =>
     loadConfig(env).warnings.filter((one) => one.startsWith('METRICS_WORKLOAD_LABELS: '))
   assert.equal(warned(TOKENS).length, 1)

@@ -16,7 +16,7 @@ const app = await startApp({
   BROKER_READ_MEMORY_BUDGET_MB: '3',
 })
 
-/** Samples by name and labels, and the type of each name; fails on what is not the text format. */
+/** Samples by name with labels, and the type of each name; fails on invalid text format. */
 function parse(text: string) {
   const samples = new Map<string, number>()
   const types = new Map<string, string>()
@@ -55,7 +55,7 @@ const TYPES = {
   broker_seccomp_profiles_cache_hits_total: 'counter',
   broker_seccomp_profiles_cache_misses_total: 'counter',
 }
-test('GET /metrics 200: bodies that were refused because too many came at once, arriving ones included', async () => {
+test('GET /metrics 200: bodies refused because too many arrive at once are counted', async () => {
   const { incomingBodies } = app.deps
   const before = (await scrape()).samples.get('broker_bodies_shed_total')!
   const [first, second] = [incomingBodies.open(() => {}), incomingBodies.open(() => {})]
@@ -66,7 +66,7 @@ test('GET /metrics 200: bodies that were refused because too many came at once, 
   assert.equal((await scrape()).samples.get('broker_bodies_shed_total'), before + 1)
 })
 
-test('GET /metrics 200: when jobs last ran to their end, in whichever process', async () => {
+test('GET /metrics 200: the last success and duration of each job, from the database', async () => {
   await app.sql`insert into job_run (job, finished_at, duration_ms, rows) values ('late-resolve', timestamp '2024-05-01 10:00:00', 1500, 7)`
   const { samples } = await scrape()
   assert.equal(
@@ -85,7 +85,7 @@ test('GET /metrics 200: the names and types that dashboards know', async () => {
   for (const name of ['broker_read_shed_total', 'broker_uptime_seconds']) assert.ok(samples.has(name), name)
 })
 
-test('GET /metrics 200: what only grows is a counter', async () => {
+test('GET /metrics 200: counters have the type counter', async () => {
   const { types } = await scrape()
   for (const name of ['broker_read_shed_total', 'broker_uptime_seconds']) assert.equal(types.get(name), 'counter', name)
 })
@@ -108,7 +108,7 @@ test('GET /metrics 200: the values of an idle process', async () => {
   assert.ok((await scrape()).samples.get('broker_uptime_seconds')! > 0)
 })
 
-test('GET /metrics 200: the read budget, as it is used and shed', async (t) => {
+test('GET /metrics 200: the available read budget, and the number of refused reads', async (t) => {
   const release = await app.deps.budget.acquire(3_000)
   t.after(release)
   assert.equal((await app.get('/pod/info')).status, 503)
@@ -119,7 +119,7 @@ test('GET /metrics 200: the read budget, as it is used and shed', async (t) => {
   assert.equal((await scrape()).samples.get('broker_read_budget_kib_available'), 3_072)
 })
 
-test('GET /metrics 200: connections in use are not idle', async () => {
+test('GET /metrics 200: connections in use do not count as idle', async () => {
   let reads: Promise<unknown>[] = []
   await whileLocked(app.sql, 'pod', async () => {
     reads = [app.get('/pod/name/a'), app.get('/pod/list/a')]
@@ -137,7 +137,7 @@ test('GET /metrics 200: requests by method, pattern and status', async () => {
   assert.equal((await scrape()).samples.get(series), before + 3)
 })
 
-test('GET /metrics 200: no pod, namespace, node, service or address, whatever was posted and asked', async () => {
+test('GET /metrics 200: the text has no pod, namespace, node, service or address of posts and requests', async () => {
   const unique = 'zzsecretzz'
   const fields = {
     pod_name: `${unique}-pod`,
@@ -172,7 +172,7 @@ test('GET /metrics 200: no pod, namespace, node, service or address, whatever wa
   for (const told of [unique, unique.toUpperCase(), '10.123.45']) assert.ok(!text.includes(told), told)
 })
 
-test('GET /metrics 200: without a token, with auth on', async () => {
+test('GET /metrics 200: no token is needed with auth on', async () => {
   const guarded = await startApp(TOKENS)
   for (const token of [undefined, 'unknown']) {
     const answer = await guarded.get('/metrics', token === undefined ? {} : { token })
@@ -184,7 +184,7 @@ test('GET /metrics 200: without a token, with auth on', async () => {
 test('GET /metrics 200: the database is reachable but its schema is not that of this release', async () => {
   const [newest] =
     await app.sql`delete from schema_migration where version = (select max(version) from schema_migration) returning *`
-  // A probe has a moment only, which a busy machine may take for itself.
+  // A probe has little time, which a busy machine may use up.
   await becomes(async () => {
     const { samples } = await scrape()
     return [samples.get('broker_db_reachable'), samples.get('broker_db_schema_ready')]
@@ -224,7 +224,7 @@ test('GET /metrics 200: the database is silent, or gone', { timeout: 900_000 }, 
   assert.equal(await reachable(), 0)
 })
 
-test('GET /metrics 200: scrapes that come at once share the making, and none is older than its question', async () => {
+test('GET /metrics 200: concurrent scrapes share a text, and a later scrape gets a new one', async () => {
   const { deps } = app
   let made = 0
   const { metrics } = deps.metrics.registry

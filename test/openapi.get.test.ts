@@ -27,13 +27,13 @@ test('GET /openapi.json 200: the same bytes each time', async () => {
   )
 })
 
-test('GET /openapi.json 200: compressed when asked', async () => {
+test('GET /openapi.json 200: compressed if the client accepts gzip', async () => {
   const answer = await app.app.request('/openapi.json', { headers: { 'accept-encoding': 'gzip' } })
   assert.equal(answer.headers.get('content-encoding'), 'gzip')
   assert.deepEqual(JSON.parse(gunzipSync(Buffer.from(await answer.arrayBuffer())).toString()), document)
 })
 
-test('GET /openapi.json 200: what it says of compression is so', async () => {
+test('GET /openapi.json 200: compression follows the rule in its description', async () => {
   const said = `A 200 in JSON or YAML of ${GZIP_MIN_BYTES} bytes or more comes as gzip to those who accept it.`
   assert.ok((document.info as { description: string }).description.includes(said))
   const token = TOKENS.BROKER_TOKEN_READ
@@ -64,14 +64,14 @@ test('GET /openapi.json 200: HEAD has its length and no body', async () => {
   assert.equal(answer.headers.get('content-length'), String(Buffer.byteLength(JSON.stringify(document))))
 })
 
-test('GET /openapi.json 200: of the app that is asked, with routes that say nothing of themselves', async () => {
+test('GET /openapi.json 200: the routes of the app that is requested, including undocumented ones', async () => {
   const odd = createApp(app.deps, [openApiRoute, route().get('/odd/:one', access('open'), (c) => c.text('x'))])
   const { paths } = (await (await odd.request('/openapi.json')).json()) as typeof document
   assert.deepEqual(Object.keys(paths), ['/odd/{one}', '/openapi.json'])
   assert.equal((await odd.request('/odd/1')).status, 200)
 })
 
-test('GET /openapi.json 200: while the database is away', async () => {
+test('GET /openapi.json 200: without a database', async () => {
   const { db, ...rest } = app.deps
   const alone = createApp({ ...rest, db: {} as typeof db }, [openApiRoute])
   assert.equal((await alone.request('/openapi.json')).status, 200)

@@ -13,7 +13,7 @@ const broker = JSON.parse(readFileSync(new URL('../package.json', import.meta.ur
 const learnt = (latest: object) =>
   app.sql`update install set latest = ${JSON.stringify(latest)}::text::json, checked_at = '2024-05-01 10:00:00.5'`
 
-test('GET /version 200: without chart and address all but the broker is unknown', async () => {
+test('GET /version 200: without a chart and an address only the version of the broker is known', async () => {
   const { get } = await startApp()
   const { status, json } = await get('/version')
   assert.equal(status, 200)
@@ -36,7 +36,7 @@ test('GET /version 200: without chart and address all but the broker is unknown'
   assert.match(broker, /^\d+\.\d+\.\d+/)
 })
 
-test('GET /version 200: nothing is known before a check-in succeeded', async () => {
+test('GET /version 200: nothing is known before the first check-in', async () => {
   const { json } = await app.get('/version')
   assert.deepEqual(json, {
     broker,
@@ -48,7 +48,7 @@ test('GET /version 200: nothing is known before a check-in succeeded', async () 
   })
 })
 
-test('GET /version 200: what the last check-in learnt', async () => {
+test('GET /version 200: the result of the last check-in', async () => {
   await learnt({ chart: '2.5.0', broker: '7.0.0' })
   const { json } = await app.get('/version')
   assert.deepEqual(json.latest, { chart: '2.5.0', broker: '7.0.0' })
@@ -56,7 +56,7 @@ test('GET /version 200: what the last check-in learnt', async () => {
   assert.equal(json.update_available, true)
 })
 
-test('GET /version 200: an update is another chart than the latest, build metadata aside', async () => {
+test('GET /version 200: an update is available if the latest chart differs, apart from build metadata', async () => {
   for (const [latest, expected] of [
     [{ chart: '2.4.0' }, false],
     [{ chart: '2.4.0+other' }, false],
@@ -69,7 +69,7 @@ test('GET /version 200: an update is another chart than the latest, build metada
   }
 })
 
-test('GET /version 200: with telemetry off the record works, and what was learnt before is not shown', async () => {
+test('GET /version 200: with telemetry off, results of earlier check-ins are hidden', async () => {
   const { get, sql } = await startApp({ ...telemetry, TELEMETRY_ENABLED: 'false' })
   await sql`update install set latest = '{"chart":"9.9.9"}', checked_at = now()`
   assert.deepEqual((await get('/version')).json, {
@@ -82,11 +82,12 @@ test('GET /version 200: with telemetry off the record works, and what was learnt
   })
 })
 
-test('GET /version 401: it is not exempt', async () => assertUnauthorized(await guarded.get('/version')))
+test('GET /version 401: a request without a token is refused', async () =>
+  assertUnauthorized(await guarded.get('/version')))
 
 test('GET /version 200: with a token that reads', async () =>
   assert.equal((await guarded.get('/version', { token })).status, 200))
 
-test('GET /version 503: a statement that is cancelled', async () => {
+test('GET /version 503: a cancelled statement', async () => {
   await whileRefused(guarded.sql, 'install', async () => assertDatabaseBusy(await guarded.get('/version', { token })))
 })

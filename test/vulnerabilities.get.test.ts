@@ -44,7 +44,7 @@ const row = (vuln_id: string, fields: Partial<Row> = {}): Row => ({
   ...fields,
 })
 
-/** Makes the summary these rows and no others, with nothing else known of the vulnerabilities. */
+/** Replaces the summary by these rows, with no other facts about the vulnerabilities. */
 async function hold(rows: Row[], { sql }: Pick<App, 'sql'> = app): Promise<void> {
   await sql`truncate cve_summary, cve_detail, cve_fact, cve_summary_state, cve_package, cve_alias`
   await sql`insert into cve_summary select * from json_populate_recordset(null::cve_summary, ${JSON.stringify(rows)}::text::json)`
@@ -57,7 +57,7 @@ async function list(query: Record<string, string> = {}, { get }: Pick<App, 'get'
 }
 const ids = async (query?: Record<string, string>) => (await list(query)).items.map(({ id }: { id: string }) => id)
 
-test('GET /vulnerabilities 200: before the summary was first made there is nothing, nor an age', async () => {
+test('GET /vulnerabilities 200: an empty list without an age before the first summary', async () => {
   await hold([])
   const answer = await app.get('/vulnerabilities')
   assert.deepEqual(
@@ -122,7 +122,7 @@ test('GET /vulnerabilities 200: every key in wire order', async () => {
   assert.ok(Number.isInteger(staleSeconds) && staleSeconds <= clock!.secs && staleSeconds > clock!.secs - 600)
 })
 
-test('GET /vulnerabilities 200: an age is never below nothing, and is told of an empty list too', async () => {
+test('GET /vulnerabilities 200: the age is never negative, and an empty list has one too', async () => {
   await hold([])
   await app.sql`insert into cve_summary_state (refreshed_at) values (now() at time zone 'utc' + interval '1 hour')`
   const { items, computedAt, staleSeconds } = await list()
@@ -143,7 +143,7 @@ test('GET /vulnerabilities 200: the most severe first, then by id', async () => 
   assert.deepEqual([...new Set(all.map((one: { severity: string }) => one.severity))], [...SEVERITIES])
 })
 
-test('GET /vulnerabilities 200: five packages by name at most, and the word for each join', async () => {
+test('GET /vulnerabilities 200: at most five packages by name, and the name of each join', async () => {
   await hold([1, 2, 3].map((join_rank) => row(`CVE-${join_rank}`, { join_rank })))
   await app.sql`update cve_detail set packages = '{f,e,d,c,b,a,A}' where vuln_id = 'CVE-1'`
   const { items } = await list()
@@ -154,13 +154,13 @@ test('GET /vulnerabilities 200: five packages by name at most, and the word for 
   )
 })
 
-test('GET /vulnerabilities 200: with WIRE_NAMES=kguardian sources have the names of products, in the order of ours', async () => {
+test('GET /vulnerabilities 200: with WIRE_NAMES=kguardian sources have product names, in the order of the neutral ones', async () => {
   await hold([row('CVE-1')], products)
   await products.sql`update cve_detail set sources = '{registry,operator-scanner,db-matcher}'`
   assert.deepEqual((await list({}, products)).items[0].sources, ['grype', 'trivy-operator', 'registry'])
 })
 
-test('GET /vulnerabilities 200: of a namespace only what it has; a blank one is none', async () => {
+test('GET /vulnerabilities 200: a namespace filters exactly, a blank one does not', async () => {
   await hold([row('CVE-1', { images: 9 }), row('CVE-1', { scope_namespace: 'shop', images: 2 }), row('CVE-2')])
   const { items } = await list({ namespace: 'shop' })
   assert.deepEqual([items.length, items[0].id, items[0].images, items[0].packages], [1, 'CVE-1', 2, ['openssl']])
@@ -183,7 +183,7 @@ test('GET /vulnerabilities 200: filters by severity, by fixes and by running', a
   assert.equal(await of({ severity: 'UNKNOWN', running: 'true' }), '50 52')
   assert.equal(await of({ severity: 'UNKNOWN', running: 'false' }), '50 51 52 53')
   assert.equal((await ids({ severity: '', limit: '500' })).length, 24)
-  // Of the next severity the first is next, whatever its id.
+  // After the last CRITICAL the page continues with the first MEDIUM, whatever its id.
   const apart = { severity: 'CRITICAL,MEDIUM,NONE', limit: '5' }
   await app.sql`update cve_summary set vuln_id = 'A' || vuln_id where severity = 4`
   const { nextAfter } = await list(apart)
@@ -197,7 +197,7 @@ interface Known {
   aliases?: string[]
 }
 
-/** What is known of vulnerabilities beside the summary. */
+/** Stores facts about vulnerabilities besides the summary. */
 async function know(facts: Record<string, Known>): Promise<void> {
   for (const [id, { kev, epss, packages = [], aliases = [] }] of Object.entries(facts)) {
     await app.sql`insert into cve_fact (vuln_id, kev, epss) values (${id}, ${kev ?? null}, ${epss ?? null})`
@@ -206,7 +206,7 @@ async function know(facts: Record<string, Known>): Promise<void> {
   }
 }
 
-test('GET /vulnerabilities 200: kev, epss_min, vuln_id and package select, each and all together', async () => {
+test('GET /vulnerabilities 200: filters by kev, epss_min, vuln_id and package, alone and combined', async () => {
   await hold(
     ['CVE-1', 'CVE-2', 'CVE-3', 'CVE-4', 'GHSA-x'].map((id, i) =>
       row(id, { severity: i % 3, is_fixable: i % 2 === 0 }),
@@ -231,7 +231,7 @@ test('GET /vulnerabilities 200: kev, epss_min, vuln_id and package select, each 
     [{ package: ' ' }, ['CVE-1', 'CVE-4', 'CVE-2', 'GHSA-x', 'CVE-3']],
     [{ vuln_id: 'cve-2' }, ['CVE-2']],
     [{ vuln_id: 'ghsa-ONE' }, ['CVE-1']],
-    // Of one that is stored under both, as before its aliases were known, both.
+    // A vulnerability stored under two ids, as before its aliases were known, is found under both.
     [{ vuln_id: 'GHSA-x' }, ['GHSA-x', 'CVE-3']],
     [{ vuln_id: 'CVE-3' }, ['GHSA-x', 'CVE-3']],
     [{ vuln_id: 'CVE-9' }, []],
@@ -255,7 +255,7 @@ test('GET /vulnerabilities 200: kev, epss_min, vuln_id and package select, each 
     assert.deepEqual(await ids(query as Record<string, string>), expected, JSON.stringify(query))
 })
 
-test('GET /vulnerabilities 200: property: filters of facts select by AND with all others, and pages of any size are the whole list', async () => {
+test('GET /vulnerabilities 200: property: filters by facts combine with all others, and pages of any size form the whole list', async () => {
   const some = fc.record({
     ...{
       severity: fc.nat(5),
@@ -333,7 +333,7 @@ test('GET /vulnerabilities 200: property: filters of facts select by AND with al
   )
 })
 
-test('GET /vulnerabilities 200: a hundred unless a limit says otherwise, and no more than 500', async () => {
+test('GET /vulnerabilities 200: the default limit is 100, and limits are clamped to 1..500', async () => {
   await hold(Array.from({ length: 503 }, (_, i) => row(`CVE-${String(i).padStart(4, '0')}`)))
   const first = await list()
   assert.deepEqual([first.items.length, first.items.at(-1).id], [100, 'CVE-0099'])
@@ -353,7 +353,7 @@ test('GET /vulnerabilities 200: a hundred unless a limit says otherwise, and no 
   )
 })
 
-test('GET /vulnerabilities 200: a page begins where the one before ended, whatever has been written in between', async () => {
+test('GET /vulnerabilities 200: a page begins where the previous one ended, also after changes in between', async () => {
   await hold(['a', 'c', 'e'].map((name) => row(name)))
   const { nextAfter } = await list({ limit: '2' })
   await app.sql`delete from cve_summary where vuln_id = 'c'`
@@ -361,7 +361,7 @@ test('GET /vulnerabilities 200: a page begins where the one before ended, whatev
   assert.deepEqual(await ids({ after: nextAfter }), ['d', 'e'])
 })
 
-test('GET /vulnerabilities 200: property: filters select by AND, and pages of any size are the whole list', async () => {
+test('GET /vulnerabilities 200: property: filters combine, and pages of any size form the whole list', async () => {
   const fields = fc.record({
     severity: fc.nat(5),
     is_fixable: fc.boolean(),
@@ -412,7 +412,7 @@ test('GET /vulnerabilities 200: property: filters select by AND, and pages of an
   )
 })
 
-test('GET /vulnerabilities 200: what the job has counted of payloads and pods', async () => {
+test('GET /vulnerabilities 200: counts that the job made from payloads and pods', async () => {
   const other = await startApp()
   const [namespace, digest, second] = [newNamespace(), newDigest(), newDigest()]
   for (const pod of [
@@ -494,19 +494,19 @@ for (const [query, says] of [
 
 test('GET /vulnerabilities 401: without a token', async () => assertUnauthorized(await guarded.get('/vulnerabilities')))
 
-test('GET /vulnerabilities 200: with any token that reads', async () => {
+test('GET /vulnerabilities 200: every token may read', async () => {
   for (const one of Object.values(TOKENS))
     assert.equal((await guarded.get('/vulnerabilities', { token: one })).status, 200)
 })
 
-test('GET /vulnerabilities 503: six kibibytes are charged for each of the limit and one', async () => {
+test('GET /vulnerabilities 503: 6 KiB are charged for each row of the limit and one more', async () => {
   const release = await guarded.deps.budget.acquire(1024 - 605)
   assertShed(await guarded.get('/vulnerabilities', { token }), 606, 1024)
   assert.equal((await guarded.get('/vulnerabilities?limit=99', { token })).status, 200)
   release()
 })
 
-test('GET /vulnerabilities 503: a statement that is cancelled', async () => {
+test('GET /vulnerabilities 503: a cancelled statement', async () => {
   await whileRefused(guarded.sql, 'cve_summary', async () =>
     assertDatabaseBusy(await guarded.get('/vulnerabilities', { token })),
   )

@@ -1,4 +1,4 @@
-/** What the broker can do, each with the rows of the dashboard that show it and the alerts that tell when it fails. */
+/** Capabilities of the broker, each with the rows of the dashboard that show it and the alerts for its failure. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -66,7 +66,7 @@ function panelsOf(title: string): Panel[] {
 }
 
 for (const [capability, { rows, alerts }] of Object.entries(capabilities)) {
-  test(`${capability}: rows with panels, alerts with what they mean and what to do`, () => {
+  test(`${capability}: its rows have panels, its alerts a summary and a runbook`, () => {
     assert.ok(rows.length > 0 && alerts.length > 0)
     for (const row of rows) {
       assert.ok(panelsOf(row).length > 0, row)
@@ -82,14 +82,14 @@ for (const [capability, { rows, alerts }] of Object.entries(capabilities)) {
   })
 }
 
-test('each row and each alert is for something', () => {
+test('each row and each alert belongs to a capability', () => {
   const all = Object.values(capabilities)
   const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title)
   assert.deepEqual(rows.toSorted(), all.flatMap((one) => one.rows).toSorted())
   assert.deepEqual(written.map(({ name }) => name).toSorted(), all.flatMap((one) => one.alerts).toSorted())
 })
 
-test('on-call sees sizes and growth by table, dead rows, connections of the server, silent nodes, and refused tokens by route', () => {
+test('the dashboard has sizes and growth by table, dead rows, server connections, silent nodes, and refused tokens by route', () => {
   const asked = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
   for (const shown of [
     /by \(table\) \(broker_db_table_bytes\{[^}]*\}\)$/,
@@ -106,7 +106,7 @@ test('on-call sees sizes and growth by table, dead rows, connections of the serv
     )
 })
 
-test('docs/operations.md has every alert with what it means and what to do; `npm run chart` writes them', () => {
+test('docs/operations.md lists every alert with its meaning and remedy; `npm run chart` writes them', () => {
   const page = readFileSync(OPERATIONS, 'utf8')
   assert.equal(withAlerts(page), page)
   const section = page.slice(page.indexOf('## On call'))
@@ -114,7 +114,7 @@ test('docs/operations.md has every alert with what it means and what to do; `npm
   assert.doesNotMatch(section.slice(0, section.indexOf('<!-- alerts:end -->')), /\{\{/)
 })
 
-test('panels have numbers of their own', () => {
+test('panels have unique numbers', () => {
   const ids = panels.map(({ id }) => id)
   assert.equal(new Set(ids).size, ids.length)
 })

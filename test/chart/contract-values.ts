@@ -1,7 +1,7 @@
-/** Values of the chart that existing installations use; a fallback or a variable is asserted where it is promised. */
+/** Values of the chart that existing installations use; a fallback or a variable is asserted where it is documented. */
 export interface ContractValue {
   readonly path: string
-  /** The promised default. */
+  /** The documented default. */
   readonly fallback?: unknown
   readonly variable?: string
 }
@@ -116,7 +116,7 @@ export const contractValues: readonly ContractValue[] = [
   compute('history.minuteResolutionHours', 24, 'HISTORY_MINUTE_HOURS'),
 ]
 
-/** Combinations of values that the chart must refuse: the file of test/chart/refusals, and texts of its message. */
+/** Combinations of values that the chart must refuse: a file in test/chart/refusals, and texts in its message. */
 export const contractRefusals: readonly { file: string; names: readonly string[] }[] = [
   {
     file: 'node-status-stale-too-soon.yaml',

@@ -1,10 +1,10 @@
-/** Every value has an effect: with another one in its place, something else is rendered. */
+/** Every value has an effect: changing it changes the rendered text. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chartValues, readSchema, schemaAt } from '../../scripts/chart-values.ts'
 import { render, skip, type Values } from './helm.ts'
 
-/** Everything on, so that every value counts: with an external database, and with that for trials. */
+/** Everything on, so that every value counts: once with an external database, once with the trial database. */
 const everything: Values = {
   'broker.auth.mode': 'shared',
   'broker.auth.existingSecret': 'broker-tokens',
@@ -53,7 +53,7 @@ const bases: Values[] = [
   { ...everything, 'postgres.enabled': false, 'database.existingSecret': 'broker-database' },
 ]
 
-/** Another value where the type alone does not tell one, with what else has to change. */
+/** Other values, with further changes, where the type does not suggest one. */
 const others: Record<string, Values> = {
   'frontend.enabled': {
     'frontend.enabled': false,
@@ -81,7 +81,7 @@ const others: Record<string, Values> = {
   'compute.thresholds.throttledRatioMax': { 'compute.thresholds.throttledRatioMax': 0.5 },
   'compute.thresholds.blameShare': { 'compute.thresholds.blameShare': 0.5 },
 }
-/** What these change is that the rest is refused. */
+/** Changing one of these makes the other values invalid. */
 const REFUSED = ['frontend.brokerAuth.allowSharedToken', 'postgres.enabled']
 
 /** Another value of the same type. */
@@ -98,7 +98,7 @@ function another(path: string, value: unknown): unknown {
 
 const before = skip ? [] : bases.map((base) => ({ base, text: render(base) }))
 
-test('what the values are compared with is rendered', { skip }, () => {
+test('the unchanged values render', { skip }, () => {
   for (const { text } of before) assert.match(text!, /kind: Deployment/)
 })
 

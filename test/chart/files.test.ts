@@ -1,4 +1,4 @@
-/** What can be told of the chart without helm. The other tests here look at what it renders, when scripts/chart-check.sh runs them. */
+/** Tests of the chart that need no helm. Others look at the rendered chart, when scripts/chart-check.sh runs them. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -20,12 +20,12 @@ import {
 import { assertEach } from '../support/assert-each.ts'
 
 const read = (name: string) => readFileSync(new URL(name, CHART), 'utf8')
-/** Those that are rendered: what is only refused or talked about is of no use. */
+/** Templates that are rendered: a value that is only validated or documented counts as unused. */
 const templates = readdirSync(new URL('templates/', CHART), { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.(yaml|tpl)$/.test(name) && name !== '_validate.tpl')
   .map((name) => ({ name, text: read(`templates/${name}`) }))
 
-/** The paths that a template reads: those it writes out, and those it takes a step further under a name of its own. */
+/** The paths that a template reads, directly or through a variable. */
 function readPaths(text: string): string[] {
   const found = [...text.matchAll(/\$?(?:root)?\.?\bValues\.((?:\w+\.)*\w+)/g)].map(([, path]) => path!)
   const named = new Map<string, string>()
@@ -41,23 +41,23 @@ function readPaths(text: string): string[] {
 const used = new Set(templates.flatMap(({ text }) => readPaths(text)))
 const paths = schemaPaths(readSchema())
 
-/** Every node of the schema with where it stands. */
+/** Every node of the schema with its path. */
 function nodes(schema: Schema, where = ''): { where: string; schema: Schema }[] {
   const children = [...Object.entries(schema.properties ?? {}), ...Object.entries(schema.definitions ?? {})]
   return [{ where, schema }, ...children.flatMap(([name, child]) => nodes(child, `${where}.${name}`))]
 }
 
-/** Paths of a document that end in no further named values; free-form ones end where the schema has no names. */
+/** Paths of a document without further named values below; free-form values end where the schema has no names. */
 function leaves(value: unknown, known: readonly string[], path = ''): string[] {
   if (known.includes(path) || typeof value !== 'object' || value === null || Array.isArray(value)) return [path]
   return Object.entries(value).flatMap(([name, child]) => leaves(child, known, path === '' ? name : `${path}.${name}`))
 }
 
-test('what the schema names and what values.yaml has are the same', () => {
+test('the schema and values.yaml have the same values', () => {
   assert.deepEqual(leaves(readValues(), paths).sort(), [...paths].sort())
 })
 
-test('every value is used by a template, has a default and a line that says what it does', () => {
+test('every value is used by a template, and has a default and a description', () => {
   const values = readValues()
   const documented = chartValues()
   return assertEach(paths, (path) => {
@@ -67,9 +67,9 @@ test('every value is used by a template, has a default and a line that says what
   })
 })
 
-test('whatever a template reads is a value, or a group of values', () => {
+test('every path that a template reads is a value or a group of values', () => {
   const groups = new Set(paths.flatMap((path) => path.split('.').map((_, n, all) => all.slice(0, n + 1).join('.'))))
-  // Of a free-form value it may read a part.
+  // A template may read a part of a free-form value.
   const isKnown = (path: string) => groups.has(path) || paths.some((one) => path.startsWith(`${one}.`))
   assert.deepEqual(
     [...used].filter((path) => !isKnown(path)),
@@ -77,7 +77,7 @@ test('whatever a template reads is a value, or a group of values', () => {
   )
 })
 
-test('the schema takes no unknown value and has no defaults of its own', () => {
+test('the schema allows no unknown value and has no defaults', () => {
   const root = readSchema()
   for (const { where, schema } of nodes(root)) {
     assert.ok(!('default' in schema), where)
@@ -92,7 +92,7 @@ test('the list of jobs is that of the code; `npm run chart` writes it', () => {
   assert.deepEqual(JSON.parse(read('files/jobs.json')), chartJobs())
 })
 
-test('an interval becomes the schedule that comes to the same, or is refused', () => {
+test('an interval becomes an equal schedule, or is refused', () => {
   const cases = [60, 300, 600, 3600, 7200, 21_600, 86_400]
   assert.deepEqual(cases.map(schedule), [
     '* * * * *',
@@ -107,11 +107,11 @@ test('an interval becomes the schedule that comes to the same, or is refused', (
     assert.throws(() => schedule(seconds), /cron has no syntax/, String(seconds))
 })
 
-test('docs/values.md is that of the values; `npm run chart` writes it', () => {
+test('docs/values.md is up to date; `npm run chart` writes it', () => {
   assert.equal(readFileSync(DOCUMENT, 'utf8'), valuesDocument())
 })
 
-test('docs/values.md has one line for each value, and no other', () => {
+test('docs/values.md has exactly one line for each value', () => {
   const listed = [...readFileSync(DOCUMENT, 'utf8').matchAll(/^\| `([a-z][\w.]*)` \|/gm)].map(([, path]) => path!)
   assert.deepEqual(listed, paths)
 })
@@ -120,7 +120,7 @@ test('the application version of the chart is that of the release', () => {
   assert.equal((load(read('Chart.yaml')) as { appVersion: string }).appVersion, VERSION)
 })
 
-test('the checks see what they look for', () => {
+test('the checks find paths and comments', () => {
   assert.deepEqual(readPaths('{{ .Values.a.b }} {{- with $root.Values.c.d }} {{ $.Values.e }}'), ['a.b', 'c.d', 'e'])
   assert.deepEqual(readPaths('{{- $database := .Values.database -}} {{ $database.host }}'), [
     'database',

@@ -1,4 +1,4 @@
-/** Renders the chart with values that no toggle has. */
+/** Renders the chart with values that are in no toggle. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,33 +10,33 @@ import { CHART } from '../../scripts/chart-values.ts'
 
 const { HELM } = process.env
 
-/** For `test`: why nothing can be rendered, or false. */
+/** For `test`: the reason to skip, or false. */
 export const skip = HELM === undefined ? 'needs helm: scripts/chart-check.sh runs it' : false
 
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
-/** By path, `broker.auth.mode`. */
+/** Values by path, for example `broker.auth.mode`. */
 export type Values = Record<string, unknown>
 
 let folder: string | undefined
 after(() => folder && rmSync(folder, { recursive: true }))
 
-/** The chart comes without the image: it has to be named. */
+/** The chart has no default image, so one is named here. */
 const IMAGE: Values = { 'image.repository': 'registry.example.com/cluster-telemetry-broker' }
 
-/** What is rendered; null where it is refused. */
+/** The rendered text; null if the values are refused. */
 export function render(values: Values): string | null {
   const { status, stdout } = template(fileURLToPath(CHART), values)
   return status === 0 ? stdout : null
 }
 
-/** The sentence of a refusal; null where the values are taken. */
+/** The message of a refusal; null if the values are accepted. */
 export function refusal(values: Values): string | null {
   const { status, stderr } = template(fileURLToPath(CHART), values)
   return status === 0 ? null : stderr
 }
 
-/** NOTES.txt as it is shown after an install: a copy of the chart renders it as a document. */
+/** NOTES.txt as shown after an install: a copy of the chart renders it as a document. */
 export function notes(values: Values): string {
   const copy = join(temporary(), 'chart')
   if (!existsSync(copy)) {
@@ -74,7 +74,7 @@ function template(chart: string, values: Values, more: readonly string[] = []) {
   return spawnSync(HELM!, args, { encoding: 'utf8', maxBuffer: MAX_OUTPUT_BYTES })
 }
 
-/** Paths as keys become the document that they stand for. */
+/** Turns paths into nested values. */
 function nested(values: Values): Values {
   const document: Values = {}
   for (const [path, value] of Object.entries(values)) {

@@ -1,4 +1,4 @@
-/** What the chart makes of a memory limit, in whichever way it is written. */
+/** How the chart reads memory limits in different notations. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { render, skip } from './helm.ts'
@@ -21,7 +21,7 @@ const spellings = [
   [1_610_612_736, 1536],
 ] as const
 for (const [limit, mebibytes] of skip ? [] : spellings) {
-  test(`a limit of ${JSON.stringify(limit)} is ${mebibytes} MiB, of which 60 % are for the heap`, () => {
+  test(`a limit of ${JSON.stringify(limit)} is ${mebibytes} MiB, and the heap gets 60 % of it`, () => {
     const manifests = manifestsOf(render({ 'broker.resources.limits.memory': limit })!)
     const broker = manifests.find(
       ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'kguardian-broker',

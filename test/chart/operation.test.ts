@@ -1,4 +1,4 @@
-/** What an operator needs of the chart beyond the programs: where the image is, connections, security contexts, ways in, checks, backups. */
+/** Operation of the chart: images, connections, security contexts, ingress, helm test, backups. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ import { faults } from './restricted.ts'
 const read = (name: string) => readFileSync(new URL(name, CHART), 'utf8')
 const operations = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
 
-/** The objects of a rendering. */
+/** The objects of a rendered chart. */
 const objects = (values: Values): readonly Manifest[] => manifestsOf(render(values) ?? assert.fail(refusal(values)!))
 const find = (all: readonly Manifest[], kind: string, name: string) =>
   all.find((one) => one.kind === kind && one.metadata.name === `kguardian-${name}`)
@@ -36,7 +36,7 @@ for (const repository of [
   'team/cluster-telemetry-broker',
   '/cluster-telemetry-broker',
 ]) {
-  test(`the image ${JSON.stringify(repository)} names no registry: it is refused, with what to do`, { skip }, () => {
+  test(`the image ${JSON.stringify(repository)} without a registry is refused with a remedy`, { skip }, () => {
     const said = refusal({ 'image.repository': repository })
     assert.match(said ?? 'taken', /image\.repository "[^"]*" names no registry/)
     assert.match(
@@ -53,7 +53,7 @@ for (const repository of [
   '[2001:db8::1]:5000/a',
   'docker.io/library/a',
 ])
-  test(`the image ${repository} is taken`, { skip }, () =>
+  test(`the image ${repository} is accepted`, { skip }, () =>
     assert.equal(refusal({ 'image.repository': repository }), null),
   )
 
@@ -62,12 +62,12 @@ test('the README of the chart says that the image needs a registry, and how an i
   assert.match(read('README.md'), /localhost\/cluster-telemetry-broker/)
 })
 
-test('images of others are named with their registry, too', () => {
+test('images of PostgreSQL are named with their registry', () => {
   const { postgres, backup } = readValues() as Json
   for (const { image } of [postgres, backup]) assert.equal(image.repository, 'docker.io/library/postgres')
 })
 
-test('the autoscaler aims at a share of the one core that a broker uses, whatever it requests', { skip }, () => {
+test('the autoscaler aims at an absolute CPU use, independent of the request', { skip }, () => {
   for (const cpu of ['100m', '500m', null]) {
     const { spec } = get(
       objects({ ...external, 'broker.autoscaling.enabled': true, 'broker.resources.requests.cpu': cpu }),
@@ -78,7 +78,7 @@ test('the autoscaler aims at a share of the one core that a broker uses, whateve
   }
 })
 
-test('a limit of the processor that keeps a broker from its target is refused', { skip }, () => {
+test('a CPU limit that is not above the target of the autoscaler is refused', { skip }, () => {
   const said = (limit: unknown) =>
     refusal({
       ...external,
@@ -91,7 +91,7 @@ test('a limit of the processor that keeps a broker from its target is refused', 
   assert.match(said('much') ?? 'taken', /broker\.resources\.limits\.cpu: "much" is not an amount of CPU/)
 })
 
-test('a broker requests what the sizing page says that it needs, and the page says what the autoscaler aims at', () => {
+test('CPU and memory requests and the target of the autoscaler are those of the sizing page', () => {
   const { resources, autoscaling } = (readValues() as Json).broker
   assert.deepEqual(resources.requests, { cpu: '500m', memory: '384Mi' })
   assert.equal(autoscaling.targetCPU, '700m')
@@ -99,7 +99,7 @@ test('a broker requests what the sizing page says that it needs, and the page sa
   for (const amount of ['`500m`', '`384Mi`', '`700m`']) assert.ok(sizing.includes(amount), amount)
 })
 
-test('the notes say how many connections there may be, and how they are computed', { skip }, () => {
+test('the notes show the number of connections and how it is computed', { skip }, () => {
   assert.match(notes(external), /\(2 \+ 1\) x 32 = 96 connections/)
   assert.match(notes(external), /show max_connections/)
   assert.match(
@@ -113,8 +113,8 @@ test('the notes say how many connections there may be, and how they are computed
   assert.match(notes({}), /\(2 \+ 1\) x 32 = 96 connections.* 197/s)
 })
 
-test('more connections than the trial database takes are refused, with the numbers to change', { skip }, () => {
-  // Three are for its owner.
+test('more connections than the trial database accepts are refused, with the numbers to change', { skip }, () => {
+  // Three are reserved for its owner.
   const fits = (values: Values) => refusal({ 'postgres.maxConnections': 99, ...values })
   assert.equal(fits({}), null)
   const said = fits({ 'postgres.maxConnections': 98 }) ?? 'taken'
@@ -125,11 +125,11 @@ test('more connections than the trial database takes are refused, with the numbe
   assert.match(fits({ 'broker.replicas': 3 }) ?? 'taken', /\(3 \+ 1\) x 32 = 128 connections/)
   assert.match(fits({ 'jobs.mode': 'external' }) ?? 'taken', /x 4 = \d+ connections/)
   assert.match(refusal({ 'broker.autoscaling.enabled': true }) ?? 'taken', /\(6 \+ 1\) x 32 = 224 connections/)
-  // Nobody knows here what an external database takes.
+  // The limit of an external database is unknown here.
   assert.equal(refusal({ ...external, 'broker.replicas': 50 }), null)
 })
 
-test('the network policy of the migration is there before its Job, and goes with it', { skip }, () => {
+test('the network policy of the migration is created before its Job and removed with it', { skip }, () => {
   const all = objects({ ...external, 'networkPolicy.enabled': true })
   const [policy, job] = [get(all, 'NetworkPolicy', 'migration'), get(all, 'Job', 'migration')]
   assert.deepEqual([hookOf(policy), hookOf(job)], Array(2).fill('pre-install,pre-upgrade'))
@@ -145,7 +145,7 @@ const tested = {
   'networkPolicy.apiFrom': [{ podSelector: {} }],
 }
 
-test('helm test asks the broker, and the edge proxy where it runs, from a pod of the same image', { skip }, () => {
+test('helm test checks the broker, and the edge proxy if enabled, from a pod of the same image', { skip }, () => {
   const all = objects({ ...tested, 'networkPolicy.frontendFrom': [{ podSelector: {} }] })
   const pod = get(all, 'Pod', 'test')
   assert.equal(hookOf(pod), 'test')
@@ -169,7 +169,7 @@ test('helm test asks the broker, and the edge proxy where it runs, from a pod of
   )
 })
 
-test('the pod of helm test is let in where others are not, and may reach what it asks', { skip }, () => {
+test('network policies let the pod of helm test reach the broker and the edge proxy', { skip }, () => {
   const all = objects({ ...tested, 'networkPolicy.frontendFrom': [{ podSelector: {} }] })
   const peers = (rules: Json[]) =>
     rules.flatMap(({ to, from }) =>
@@ -194,14 +194,14 @@ const everyPod: Values = {
   'backup.enabled': true,
   'backup.existingClaim': 'dumps',
 }
-/** The specifications of all pods, those of the controller excepted. */
+/** The specifications of all pods except those of the controller. */
 const podsOf = (all: readonly Manifest[]): [name: string, spec: Json][] =>
   all.flatMap((one) => {
     const spec = podTemplate(one)?.spec
     return spec === undefined || one.kind === 'DaemonSet' ? [] : [[one.metadata.name, spec] as [string, Json]]
   })
 
-test('the ids of pods go with null, as OpenShift wants it, and the rest of the security context stays', {
+test('null removes the ids of pods, as OpenShift needs, and the rest of the security context stays', {
   skip,
 }, () => {
   const without = Object.fromEntries(IDS.map((id) => [`podSecurityContext.${id}`, null]))
@@ -220,8 +220,8 @@ test('the ids of pods go with null, as OpenShift wants it, and the rest of the s
   }
 })
 
-test('a null of a field that the chart has no default for is no field of a pod', { skip }, () => {
-  // Helm takes away only those that stand for a default.
+test('null for a field without a default leaves the field out of the pod', { skip }, () => {
+  // Helm itself only removes nulls that replace a default.
   const nulls = {
     'podSecurityContext.supplementalGroups': null,
     'postgres.podSecurityContext.supplementalGroups': null,
@@ -297,7 +297,7 @@ test('the edge proxy has an HTTPRoute to the gateways of the values', { skip }, 
   ])
 })
 
-test('a way in without the proxy, without a host or without a gateway is refused', { skip }, () => {
+test('an Ingress or HTTPRoute without the proxy, a host or a gateway is refused', { skip }, () => {
   const said = (values: Values) => refusal(values) ?? 'taken'
   const ingress = { 'frontend.ingress.enabled': true, 'frontend.ingress.hosts': ['ui.example.com'] }
   const route = {
@@ -314,7 +314,7 @@ test('a way in without the proxy, without a host or without a gateway is refused
   assert.doesNotMatch(notes(on), /From outside/)
 })
 
-test('the edge proxy takes the names of what leads to it, but no wildcard and no name that is off', { skip }, () => {
+test('the edge proxy allows hosts of an enabled Ingress or HTTPRoute, except wildcards', { skip }, () => {
   const { ALLOWED_HOSTS } = environment(
     get(
       objects({
@@ -335,7 +335,7 @@ test('the edge proxy takes the names of what leads to it, but no wildcard and no
   )
 })
 
-test('extra objects are rendered as they are given, with what a template writes in them', { skip }, () => {
+test('extra objects are rendered as given, with templates filled in', { skip }, () => {
   const one = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -349,7 +349,7 @@ test('extra objects are rendered as they are given, with what a template writes 
   assert.ok(find(all, 'ConfigMap', 'text'))
 })
 
-test('how many nodes may be silent before there is an alert is a value', { skip }, () => {
+test('the number of silent nodes that the alert tolerates is a value', { skip }, () => {
   const silent = (values: Values) =>
     get(
       objects({ 'serviceMonitor.enabled': true, 'prometheusRule.enabled': true, ...values }),
@@ -362,11 +362,11 @@ test('how many nodes may be silent before there is an alert is a value', { skip 
 
 const backup = { 'backup.enabled': true, 'backup.existingClaim': 'dumps' }
 
-test('there is no backup unless it is asked for', { skip }, () => {
+test('by default there is no backup', { skip }, () => {
   for (const values of [{}, external]) assert.equal(find(objects(values), 'Job', 'backup'), undefined)
 })
 
-test('a network policy is for the pods that it is named after, and opens the port of the database that is used', {
+test('each network policy selects the pods that it is named after, and opens the port of the database', {
   skip,
 }, () => {
   const all = objects({ ...external, ...backup, ...tested, 'jobs.mode': 'external', 'database.port': 6432 })
@@ -382,7 +382,7 @@ test('a network policy is for the pods that it is named after, and opens the por
     assert.deepEqual([name, portsOf(get(all, 'NetworkPolicy', name)).includes(6432)], [name, true])
 })
 
-test('each port is for the peers that the values name for it, and for our own', { skip }, () => {
+test('each port is open to the peers in the values and to our own pods', { skip }, () => {
   const client = (name: string) => ({ podSelector: { matchLabels: { client: name } } })
   const all = objects({
     'broker.auth.mode': 'scoped',
@@ -415,7 +415,7 @@ test('each port is for the peers that the values name for it, and for our own', 
   assert.deepEqual(inward('postgres'), [['postgres', ['broker', 'jobs', 'backup']]])
 })
 
-test('a backup comes before an upgrade, before the migration, and into the claim', { skip }, () => {
+test('a backup runs before an upgrade and its migration, and writes to the claim', { skip }, () => {
   const all = objects({ ...external, ...backup, 'networkPolicy.enabled': true, 'backup.keep': 3 })
   const job = get(all, 'Job', 'backup')
   assert.equal(hookOf(job), 'pre-upgrade')
@@ -435,10 +435,10 @@ test('a backup comes before an upgrade, before the migration, and into the claim
   assert.equal(spec.serviceAccountName, undefined)
 })
 
-test('a backup reads the trial database, which lets it in', { skip }, () => {
+test('a backup reads the trial database, and its network policy allows that', { skip }, () => {
   const all = objects({ ...backup, 'networkPolicy.enabled': true })
   assert.equal(environment(get(all, 'Job', 'backup')).PGHOST, 'kguardian-postgres')
-  // Also before it is asked for: the policy of the release that is there decides about the first one.
+  // Also while backups are off: the first backup runs under the policy of the previous release.
   for (const values of [backup, {}]) {
     const { spec } = get(objects({ ...values, 'networkPolicy.enabled': true }), 'NetworkPolicy', 'postgres')
     const from = spec.ingress[0].from.map(
@@ -448,14 +448,14 @@ test('a backup reads the trial database, which lets it in', { skip }, () => {
   }
 })
 
-test('a backup without a claim is refused with what it needs', { skip }, () => {
+test('a backup without a claim is refused with the reason', { skip }, () => {
   assert.match(
     refusal({ 'backup.enabled': true }) ?? 'taken',
     /backup\.enabled needs backup\.existingClaim, .*PersistentVolumeClaim/,
   )
 })
 
-test('Chart.yaml says where the project is, who keeps it, and has a picture', () => {
+test('Chart.yaml has the home, the maintainers and an icon', () => {
   const chart = load(read('Chart.yaml')) as Json
   const { repository } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   assert.match(chart.home, /^https:\/\/\S+$/)

@@ -1,4 +1,4 @@
-/** What scripts/chart-check.sh rendered of the chart, by toggle. Under plain `npm test` there is none of it. */
+/** The chart as rendered by scripts/chart-check.sh, by toggle. Under plain `npm test` nothing is rendered. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadAll } from 'js-yaml'
@@ -20,7 +20,7 @@ export interface Manifest {
 
 const folder = process.env.CHART_RENDERED
 
-/** For `test`: why there is nothing to look at, or false. */
+/** For `test`: the reason to skip, or false. */
 export const skip = folder === undefined ? 'needs helm: scripts/chart-check.sh runs it' : false
 
 export const toggles: readonly string[] =
@@ -42,7 +42,7 @@ export function rendered(toggle: string): readonly Manifest[] {
 
 export const manifestsOf = (text: string) => (loadAll(text) as (Manifest | null)[]).filter((one) => one !== null)
 
-/** The one object of that kind and name, the release's name left out. */
+/** The only object of a kind with this name, without the name of the release. */
 export function object(toggle: string, kind: string, name: string): Manifest {
   const found = find(toggle, kind, name)
   if (found === undefined) throw new Error(`${toggle} has no ${kind} ${name}`)
@@ -54,11 +54,11 @@ export const find = (toggle: string, kind: string, name: string) =>
 
 export const ofKind = (toggle: string, kind: string) => rendered(toggle).filter((one) => one.kind === kind)
 
-/** First part of the names where it is not that of the release, or the release has another. */
+/** First part of the names where it differs from the default. */
 const FIRST_PARTS: Record<string, string> = { placement: 'telemetry', 'long-name': `a${'b'.repeat(25)}` }
 const releaseOf = (toggle: string) => FIRST_PARTS[toggle] ?? 'kguardian'
 
-/** Where a manifest has its pods; null where it has none. */
+/** The pod template of a manifest; null if it has none. */
 export function podTemplate(manifest: Manifest): Json | null {
   const { kind, spec } = manifest
   if (kind === 'Pod') return manifest
@@ -69,7 +69,7 @@ export function podTemplate(manifest: Manifest): Json | null {
 /** Manifests with pods. */
 export const workloads = (toggle: string) => rendered(toggle).filter((one) => podTemplate(one) !== null)
 
-/** The one container of a workload; by its name the variables of its environment. */
+/** The only container of a workload, and its environment by name. */
 export const container = (manifest: Manifest): Json => podTemplate(manifest).spec.containers[0]
 export const environment = (manifest: Manifest): Record<string, Json> =>
   Object.fromEntries(container(manifest).env.map((one: Json) => [one.name, one.value ?? one.valueFrom]))

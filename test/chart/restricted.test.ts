@@ -9,7 +9,7 @@ const good = (): Json => ({
   containers: [{ name: 'c', securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } } }],
 })
 
-test('a pod that keeps to the standard has no faults', () => {
+test('a pod that meets the standard has no faults', () => {
   assert.deepEqual(faults(good()), [])
 })
 
@@ -33,14 +33,14 @@ const changes: [fault: string, change: (pod: Json) => void][] = [
   ['c: hostPort', (pod) => Object.assign(pod.containers[0], { ports: [{ containerPort: 1, hostPort: 1 }] })],
 ]
 for (const [fault, change] of changes) {
-  test(`a pod with the fault "${fault}" has it and no other`, () => {
+  test(`a pod with the fault "${fault}" has only that fault`, () => {
     const pod = good()
     change(pod)
     assert.deepEqual(faults(pod), [fault])
   })
 }
 
-test('an init container is held to it as well', () => {
+test('init containers are checked too', () => {
   assert.deepEqual(faults({ ...good(), initContainers: [{ name: 'i' }] }), [
     'i: allowPrivilegeEscalation',
     'i: capabilities are kept',

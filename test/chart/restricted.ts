@@ -1,4 +1,4 @@
-/** The Pod Security Standard `restricted` (Kubernetes 1.34), which has `baseline` in it. */
+/** The Pod Security Standard `restricted` (Kubernetes 1.34), which includes `baseline`. */
 import type { Json } from './rendered.ts'
 
 const VOLUMES = [
@@ -13,7 +13,7 @@ const VOLUMES = [
 ]
 const SECCOMP = ['RuntimeDefault', 'Localhost']
 
-/** What the standard has against a pod; empty when nothing. */
+/** Violations of the standard by a pod; empty if there are none. */
 export function faults(spec: Json): string[] {
   const found: string[] = []
   const forbid = (isBroken: boolean, rule: string) => void (isBroken && found.push(rule))

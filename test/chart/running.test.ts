@@ -1,4 +1,4 @@
-/** The command lines of the rendered manifests, run as a container would run them, on a live database. Needs `npm run build`. */
+/** The command lines of the rendered manifests, run like containers on a live database. Needs `npm run build`. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ const [database, releases] = skip
     ])
 
 /**
- * What a container of the manifest would have, with tokens for those of secrets, on the database of this file, and with nothing asked
+ * The environment of a container of the manifest, with made-up tokens, the database of this file, and no requests
  * outside this machine.
  */
 function lived(manifest: Manifest, changes: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
@@ -48,14 +48,14 @@ const tokenOf = (key: string) => `token-for-${key}-of-tests`
 const folder = mkdtempSync(join(tmpdir(), 'chart-running-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** As the kubelet mounts the key of the secret. */
+/** A token file as the kubelet would mount it. */
 function tokenFile(key: string): string {
   const path = join(folder, key)
   writeFileSync(path, tokenOf(key))
   return path
 }
 
-/** Starts the one container of a manifest where its image would. */
+/** Starts the only container of a manifest as a process. */
 function start(t: TestContext, manifest: Manifest, changes: NodeJS.ProcessEnv = {}) {
   const [program, ...args] = [...container(manifest).command, ...container(manifest).args] as string[]
   const child: ChildProcess = spawn(program!, args, {
@@ -79,7 +79,7 @@ function start(t: TestContext, manifest: Manifest, changes: NodeJS.ProcessEnv = 
 }
 
 for (const { name } of jobs) {
-  test(`the CronJob of ${name} runs one pass and ends with 0`, { skip }, async (t) => {
+  test(`the CronJob of ${name} runs one pass and exits with 0`, { skip }, async (t) => {
     const manifest = object('jobs-external-database', 'CronJob', name)
     const { ended, lines, printed } = start(t, manifest)
     assert.equal(await ended, 0, printed())
@@ -90,14 +90,14 @@ for (const { name } of jobs) {
   })
 }
 
-test('the version check asked once, with the versions that the chart knows', { skip }, () => {
+test('the version check sent one request, with the versions of the chart and of Kubernetes', { skip }, () => {
   assert.equal(releases!.heard.length, 1)
   const { chart, k8s, features } = releases!.heard[0]!.query
   assert.deepEqual([chart, features], [VERSION, 'none'])
   assert.match(k8s!, /^v1\.\d+\.\d+/)
 })
 
-test('the migration of the hook makes the schema of an empty database, and finds it the second time', {
+test('the migration of the hook creates the schema in an empty database, and succeeds again on the second run', {
   skip,
 }, async (t) => {
   const name = `chart_${process.pid}`
@@ -116,7 +116,7 @@ for (const [toggle, scheduled] of [
   ['jobs-external-database', []],
   ['database-host', jobs.map(({ name }) => name)],
 ] as const) {
-  test(`${toggle}: the broker starts, its probes find it, and it runs ${scheduled.length} jobs`, {
+  test(`${toggle}: the broker starts, its probes succeed, and it runs ${scheduled.length} jobs`, {
     skip,
   }, async (t) => {
     const admin = await freePort()
@@ -133,7 +133,7 @@ for (const [toggle, scheduled] of [
       await until(`${probe} is content`, async () => (await fetch(`http://127.0.0.1:${admin}${path}`)).ok)
     }
     assert.deepEqual(lines().find(({ msg }) => msg === 'jobs scheduled')!.jobs, scheduled)
-    // The series that an alert waits for is there under this name.
+    // An alert uses this series, so its name must match.
     const api = String(lines().find(({ msg }) => msg === 'listening')!.api)
     const pod = {
       pod_name: 'web-0',
@@ -156,12 +156,14 @@ for (const [toggle, scheduled] of [
     const signalled = performance.now()
     child.kill('SIGTERM')
     assert.equal(await ended, 0)
-    // What the pod has, and a hang is caught by.
+    // A generous limit that still detects a hang.
     assert.ok(performance.now() - signalled < 1000 * 120)
   })
 }
 
-test('the edge proxy reads from the broker with its token, each as its manifest has it', { skip }, async (t) => {
+test('the edge proxy reads from the broker with its token, both with the environment of their manifests', {
+  skip,
+}, async (t) => {
   const addresses = { ADMIN_ADDR: '127.0.0.1:0', LISTEN_ADDR: '127.0.0.1:0' }
   const broker = start(t, object('frontend-scoped', 'Deployment', 'broker'), addresses)
   const listening = (program: typeof broker) => program.lines().find(({ msg }) => msg === 'listening')
@@ -178,7 +180,7 @@ test('the edge proxy reads from the broker with its token, each as its manifest 
   }
 })
 
-test('the broker takes what the supply-chain component posts with its token, and what agents have does not do', {
+test('the broker accepts posts with the token of the supply-chain component, and refuses those with the token of agents', {
   skip,
 }, async (t) => {
   const broker = start(t, object('supplychain', 'Deployment', 'broker'), {

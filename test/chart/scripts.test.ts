@@ -1,4 +1,4 @@
-/** The scripts that pods of the chart run, run here: the one of `helm test` on a live broker, the backup on a live PostgreSQL. */
+/** The scripts of pods of the chart: the one of `helm test` runs on a live broker, the backup on a live PostgreSQL. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -31,17 +31,17 @@ const { server, address } = await listen(app.app.fetch, [{ host: '127.0.0.1', po
 after(() => close(server, 0))
 const BROKER_URL = `http://127.0.0.1:${address.port}`
 
-/** As the pod of `helm test` runs it, with no patience unless told otherwise. */
+/** Runs the script like the pod of `helm test`, by default without retries. */
 const ready = (env: NodeJS.ProcessEnv) =>
   run(process.execPath, ['--input-type=module', '--eval', read('ready.mjs')], { PATIENCE_MS: '0', ...env })
 
-test('helm test passes when the broker is healthy, and the edge proxy reaches it', async () => {
+test('helm test passes when the broker is healthy, directly and through the edge proxy', async () => {
   assert.deepEqual(await ready({ BROKER_URL }), { code: 0, printed: `${BROKER_URL}/health is healthy\n` })
   const { code, printed } = await ready({ BROKER_URL, EDGE_URL: BROKER_URL })
   assert.deepEqual([code, printed.split('\n').length], [0, 3])
 })
 
-test('helm test fails with the reason when nobody answers, or the answer is another', async () => {
+test('helm test fails with the reason when there is no answer, or an unhealthy one', async () => {
   const nobody = `http://127.0.0.1:${await freePort()}`
   for (const env of [{ BROKER_URL: nobody }, { BROKER_URL, EDGE_URL: nobody }]) {
     const { code, printed } = await ready(env)
@@ -79,7 +79,7 @@ describe('the backup', { skip }, () => {
       ...{ DATABASE_PASSWORD_FILE: join(folder, 'password'), ...env },
     })
 
-  test('writes one whole dump, and keeps the newest', async () => {
+  test('writes one complete dump, and deletes the oldest', async () => {
     mkdirSync(own)
     for (const name of ['2025-01-01T00-00-00Z.dump', '2025-01-02T00-00-00Z.dump', '2025-01-03T00-00-00Z.dump.part'])
       writeFileSync(join(own, name), '')
@@ -93,7 +93,7 @@ describe('the backup', { skip }, () => {
     assert.match(list.printed, /dbname: broker/)
   })
 
-  test('takes the whole address as well', async () => {
+  test('accepts the whole address in DATABASE_URL', async () => {
     const DATABASE_URL = `postgres://broker:a-password@127.0.0.1:${postgres.port}/broker`
     const { code, printed } = await backup({
       DATABASE_URL,
@@ -106,7 +106,7 @@ describe('the backup', { skip }, () => {
     assert.equal(code, 0, printed)
   })
 
-  test('that fails says so, leaves nothing behind and deletes nothing', async () => {
+  test('a failed backup prints the reason, leaves no file behind and deletes nothing', async () => {
     const present = dumps()
     writeFileSync(join(folder, 'wrong'), 'another-password')
     const { code, printed } = await backup({ DATABASE_PASSWORD_FILE: join(folder, 'wrong'), BACKUP_KEEP: '1' })

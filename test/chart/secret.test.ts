@@ -1,4 +1,7 @@
-/** What the chart sees of the secret with the tokens when it is installed: it asks the cluster, for which a stub of its API stands here. */
+/**
+ * The chart looks up the secret with the tokens in the cluster when it is installed; here a stub of the Kubernetes API
+ * answers.
+ */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
@@ -19,7 +22,7 @@ const RESOURCES = {
   resources: [{ name: 'secrets', singularName: 'secret', namespaced: true, kind: 'Secret', verbs: ['get'] }],
 }
 
-/** What helm says of an install into a cluster whose secret has these keys; null: which has no such secret. */
+/** The output of helm for an install into a cluster whose secret has these keys; null: without that secret. */
 async function install(keys: readonly string[] | null): Promise<string> {
   const stub = await startStub(({ path }) => {
     if (path === '/api/v1') return { json: RESOURCES }
@@ -64,10 +67,10 @@ test('a secret without the token of the supply-chain component is refused', { sk
   )
 })
 
-test('a secret with it is taken', { skip }, async () => {
+test('a secret with this token is accepted', { skip }, async () => {
   assert.equal(await install(['read', 'ingest', 'supplychain']), 'rendered')
 })
 
-test('a secret that is made later is waited for', { skip }, async () => {
+test('an install without the secret is accepted, since it may be created later', { skip }, async () => {
   assert.equal(await install(null), 'rendered')
 })

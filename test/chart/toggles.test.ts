@@ -1,4 +1,7 @@
-/** Every value that switches something is among the toggles, which scripts/chart-check.sh renders and holds to the schemas of Kubernetes. */
+/**
+ * Every value that is a switch is in the toggles, which scripts/chart-check.sh renders and validates with the schemas
+ * of Kubernetes.
+ */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -10,13 +13,13 @@ const FOLDER = new URL('toggles/', import.meta.url)
 const toggles = readdirSync(FOLDER).map((name) => load(readFileSync(new URL(name, FOLDER), 'utf8')))
 const root = readSchema()
 
-/** These are handed on as they are: one word is like the other. */
+/** Passed on unchanged, so one choice is enough. */
 const HANDED_ON = ['broker.logLevel', 'frontend.logLevel']
 
 const fallbacks = new Map(chartValues().map(({ path, fallback }) => [path, fallback]))
 const isEmpty = (value: unknown) => ['""', '[]', '{}'].includes(JSON.stringify(value))
 
-test('every value that switches something is rendered with each of its choices, and an empty one also when it is given', () =>
+test('every choice of every switch is rendered, and every value that is empty by default is also rendered with content', () =>
   assertEach(fallbacks.keys(), (path) => {
     const fallback = fallbacks.get(path)
     const given = toggles.map((toggle) => at(toggle, path)).filter((value) => value !== undefined)

@@ -1,4 +1,6 @@
-/** The values of the chart against promised names and defaults, and against the variables that the programs read. */
+/**
+ * Compares the values of the chart with documented names and defaults, and with the variables that the programs read.
+ */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -15,7 +17,7 @@ const root = readSchema()
 const values = readValues()
 const paths = schemaPaths(root)
 
-/** The rows of a table of the environment: the variable and the default, as it is shown. */
+/** The rows of a table of variables: the name and the default as printed. */
 const rowsOf = (table: string) =>
   [...table.matchAll(/^\| `(\w+)` \| (?:.*?) \| (.*?) \|/gm)].map(([, name, shown]) => [name!, shown!] as const)
 const tables: [Program, Map<string, string>][] = [
@@ -24,7 +26,7 @@ const tables: [Program, Map<string, string>][] = [
 ]
 
 for (const { path, fallback, variable } of contractValues) {
-  test(`${path} has its promised default and variable`, () => {
+  test(`${path} has its documented default and variable`, () => {
     assert.ok(paths.includes(path))
     if (fallback !== undefined) assert.deepEqual(at(values, path), fallback)
     if (variable !== undefined)
@@ -43,7 +45,7 @@ for (const { file, names } of contractRefusals) {
 }
 
 for (const [program, table] of tables) {
-  test(`each variable of the ${program} is set by a value, or has a reason for having none`, () => {
+  test(`each variable of the ${program} is set by a value, or has a documented reason for having none`, () => {
     const set = variables
       .filter((one) => one.program === program && [...one.values, ...one.conditions].length > 0)
       .map(({ name }) => name)
@@ -56,7 +58,7 @@ for (const [program, table] of tables) {
   })
 }
 
-test('variables without a value are in the templates if the chart sets them, and may be added if not', () => {
+test('variables without a value are in the templates if the chart sets them; others can be added by `env` values', () => {
   for (const { name, program, by, reason } of FIXED) {
     const isWritten = variables.some((one) => one.name === name && one.program === program)
     assert.equal(isWritten, by === 'the chart', `${program} ${name}`)
@@ -65,12 +67,12 @@ test('variables without a value are in the templates if the chart sets them, and
   }
 })
 
-/** Values that one variable holds as they are, with the program that reads it. */
+/** Values that one variable holds unchanged, with the program that reads it. */
 const direct = variables.flatMap(({ name, program, values: of }) =>
   of.length === 1 && tables.some(([one]) => one === program) ? [{ name, program, path: of[0]! }] : [],
 )
 
-/** Where a cluster makes it different, or the default hangs on something else. */
+/** Defaults that differ in a cluster, or that depend on something else. */
 const OTHER_DEFAULTS = [
   'ADMIN_ADDR',
   'ALLOWED_HOSTS',
@@ -83,7 +85,7 @@ const OTHER_DEFAULTS = [
   'TELEMETRY_ENDPOINT',
 ]
 
-test('a value is by default what its variable is', () => {
+test('the default of a value is the default of its variable', () => {
   const compared = direct.filter(({ name, path }) => !OTHER_DEFAULTS.includes(name) && at(values, path) !== '')
   for (const { name, program, path } of compared) {
     const shown = tables.find(([one]) => one === program)![1].get(name)!
@@ -92,7 +94,7 @@ test('a value is by default what its variable is', () => {
   assert.ok(compared.length > 50)
 })
 
-/** What a program says about a variable that it does not take as it is written. */
+/** The warning of a program about the value of a variable. */
 function complaint(program: Program, name: string, value: number): string | undefined {
   const common = { NODE_ENV: 'test', [name]: String(value) }
   const { warnings } =
@@ -108,15 +110,15 @@ const numbers = new Map(
   }),
 )
 
-test('a variable takes every number that the schema lets through', () =>
+test('a variable accepts the limits of the schema of its value', () =>
   assertEach(numbers.keys(), (key) => {
     const { name, program, minimum, maximum } = numbers.get(key)!
     for (const value of [minimum, maximum])
       if (name !== 'PGPORT') assert.equal(complaint(program, name, value), undefined)
   }))
 
-test('the schema refuses every number that the variable does not take', () => {
-  // Of a few numbers the schema takes fewer than the program does.
+test('the schema refuses numbers that the variable does not accept', () => {
+  // For some variables the schema accepts less than the program.
   const isWider = (name: string) =>
     name === 'PGPORT' || name.startsWith('COMPUTE_THRESHOLD_') || name === 'COMPUTE_HISTORY_MINUTE_HOURS'
   return assertEach(
@@ -129,7 +131,7 @@ test('the schema refuses every number that the variable does not take', () => {
   )
 })
 
-test('what a value must be is said in words', () => {
+test('the constraints of a value are described in words', () => {
   const said = (schema: Schema) => constraint(schema, root)
   assert.deepEqual(
     [
@@ -154,7 +156,7 @@ test('what a value must be is said in words', () => {
   assert.throws(() => said({ type: 'null' }), /the type null/)
 })
 
-test('variables are found with the values that they hold and hang on', () => {
+test('variables are found with their values and conditions', () => {
   const text = `{{- define "telemetry-broker.brokerEnv" -}}
 {{- $secret := .Values.a.secret | quote -}}
 - name: ONE

@@ -1,4 +1,4 @@
-/** Misbehaving evaluators, over real sockets. */
+/** Misbehaving evaluators over real sockets. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
@@ -14,7 +14,7 @@ const TOKEN = 'token-of-the-broker'
 /** Longer than any answer takes. */
 const PATIENT_MS = 60_000
 
-/** A server on loopback. `onRequest` is given each connection once its request has arrived. */
+/** A server on loopback. `onRequest` gets each connection once its request has arrived. */
 async function startRaw(onRequest: (socket: Socket) => void) {
   const sockets = new Set<Socket>()
   const server = net.createServer((socket) => {
@@ -53,7 +53,7 @@ function client(url: string, timeoutMs = PATIENT_MS) {
   }
 }
 
-/** The reason that is given if these bytes are sent and the connection is then closed. */
+/** The reason that is given when these bytes are sent and the connection is then closed. */
 async function reasonFor(...sent: (string | Buffer)[]): Promise<string> {
   const { url, close } = await startRaw((socket) => {
     for (const part of sent) socket.write(part)
@@ -71,7 +71,7 @@ const INVALID = 'the answer of the evaluator is not valid'
 const TOO_LARGE = 'the answer of the evaluator is larger than 16777216 bytes: filter by namespace'
 const EMPTY = '{"evaluatedAt":null,"results":[]}'
 
-test('a request without an answer, or without a valid HTTP answer, has failed', async () => {
+test('without an answer or a valid HTTP answer, the request has failed', async () => {
   for (const sent of [
     '',
     'HTTP/1.1 2',
@@ -83,14 +83,14 @@ test('a request without an answer, or without a valid HTTP answer, has failed', 
   assert.equal(await reasonFor('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'), FAILED)
 })
 
-test('a truncated answer could not be read, or is not valid if no length was announced', async () => {
+test('a truncated answer could not be read; without an announced length it is not valid', async () => {
   assert.equal(await reasonFor(head({ 'content-length': 100 }), EMPTY), UNREADABLE)
   assert.equal(await reasonFor(head({ 'transfer-encoding': 'chunked' }), '5\r\n{"res'), UNREADABLE)
   assert.equal(await reasonFor(head({ 'transfer-encoding': 'chunked' }), 'nonsense\r\n'), UNREADABLE)
   assert.equal(await reasonFor(head(), EMPTY.slice(0, -1)), INVALID)
 })
 
-test('a connection that is reset in the middle of the answer', async () => {
+test('a connection that is reset in the middle of the answer could not be read', async () => {
   const { url } = await startRaw((socket) =>
     socket.write(head({ 'content-length': 100 }) + EMPTY, () => socket.resetAndDestroy()),
   )
@@ -121,19 +121,19 @@ test('the timeout covers everything up to the last byte, and the reason says wha
   await until('both connections are closed', () => sockets.size === 0 && silent.sockets.size === 0)
 })
 
-test('nothing listens', async () => {
+test('a closed port fails the request', async () => {
   const { url, close } = await startRaw(() => {})
   await close()
   const { read, logged } = client(url)
   assert.equal((await read()).reason, 'the evaluator could not be reached')
   assert.match(String((logged[0]!.fields as { err: Error }).err), /ECONNREFUSED/)
   assert.equal(JSON.stringify(logged).includes(TOKEN), false)
-  // Connecting includes the TLS handshake.
+  // The wait for a connection includes the TLS handshake.
   const plain = await startRaw((socket) => socket.end('no TLS'))
   assert.equal((await client(plain.url.replace('http:', 'https:')).read()).reason, 'the evaluator could not be reached')
 })
 
-test('a token that no header can carry fails the request, and is not logged', async () => {
+test('a token that no header can carry fails the request and is not logged', async () => {
   const { url } = await startRaw((socket) => socket.end(head()))
   const logged: unknown[] = []
   const note = (fields: object, message: string) =>
@@ -147,9 +147,9 @@ test('a token that no header can carry fails the request, and is not logged', as
   assert.doesNotMatch(JSON.stringify(logged), /tök/)
 })
 
-test('16 MiB are read, and not a byte more, announced or not', async () => {
+test('16 MiB are read and not a byte more, with and without an announced length', async () => {
   const padded = (bytes: number) => Buffer.from(EMPTY.padEnd(bytes))
-  // White space counts: text outside the list is held in memory.
+  // White space counts, since text outside the list is held in memory.
   const list = (bytes: number) => {
     const element = `${JSON.stringify({ policy: 'a/b', namespace: 'n', workload: 'D/w', container: 'c', digest: '', image: '', verdict: 'Trusted' })},`
     const opening = '{"results":['
@@ -178,7 +178,7 @@ test('an answer that announces more than 16 MiB is refused at once', async () =>
   assert.equal((await client(url).read()).reason, TOO_LARGE)
 })
 
-test('a part that arrived before the timeout is not shown as the whole', async () => {
+test('a partial answer at the timeout is not shown as complete', async () => {
   await withMoreTime(200, async (ms) => {
     const { url, sockets } = await startRaw((socket) => {
       socket.write(`${head({ 'content-length': 2 })}{`)
@@ -201,7 +201,7 @@ test('a part that arrived before the timeout is not shown as the whole', async (
   })
 })
 
-test('unrequested gzip is unpacked, up to the same limit', async () => {
+test('gzip that was not requested is unpacked, up to the same limit', async () => {
   const packed = (body: Buffer | string, coding = 'gzip') =>
     [head({ 'content-encoding': coding }), gzipSync(body)] as const
   for (const coding of ['gzip', 'x-gzip', 'GZIP ']) {
@@ -219,7 +219,7 @@ test('unrequested gzip is unpacked, up to the same limit', async () => {
     assert.equal(await reasonFor(head({ 'content-encoding': coding }), EMPTY), UNREADABLE, coding)
 })
 
-test('an endless row of empty gzip members is limited by its bytes', async () => {
+test('an endless series of empty gzip members is limited by its bytes', async () => {
   const nothing = gzipSync('')
   const members = Buffer.concat(
     Array.from({ length: Math.ceil((MAX_ANSWER_BYTES + 1) / nothing.length) }, () => nothing),
@@ -227,7 +227,7 @@ test('an endless row of empty gzip members is limited by its bytes', async () =>
   assert.equal(await reasonFor(head({ 'content-encoding': 'gzip' }), members), TOO_LARGE)
 })
 
-test('every request has a connection of its own, which ends with it', async () => {
+test('every request has its own connection, which ends with it', async () => {
   let connections = 0
   const { url, sockets } = await startRaw((socket) => {
     connections++

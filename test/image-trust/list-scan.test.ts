@@ -78,7 +78,7 @@ test('the result is the same wherever the bytes are split in two or three', () =
     for (let b = 1; b < bytes.length; b++) assert.deepEqual(scanned(bytes, [a, b, bytes.length]), whole, `${a}, ${b}`)
 })
 
-test('malformed JSON is refused, and nothing else', () => {
+test('malformed JSON is refused, valid JSON without a repeated list is not', () => {
   const hurt = fc
     .tuple(
       spaced,
@@ -91,7 +91,7 @@ test('malformed JSON is refused, and nothing else', () => {
       return text.slice(0, at) + put + text.slice(at + taken)
     })
     .filter(isReadRight)
-  // Of two lists one would be lost, so a repeated list is refused although it is valid JSON.
+  // One of two lists would be lost, so a repeated list is refused although it is valid JSON.
   const isTwice = (text: string) => text.split('results').length > 2
   fc.assert(
     fc.property(hurt, lengths, (text, lengths) => {

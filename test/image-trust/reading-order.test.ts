@@ -3,7 +3,7 @@ import test from 'node:test'
 import { ReadingOrder } from '../../lib/image-trust/reading-order.ts'
 import { turnsOf } from '../support/turns.ts'
 
-test('the reader that joined first goes first, as often as it is ready', async () => {
+test('the reader that joined first goes first whenever it is ready', async () => {
   const line = new ReadingOrder()
   const [a, b, c] = [line.join(), line.join(), line.join()]
   const went: string[] = []

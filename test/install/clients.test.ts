@@ -1,4 +1,4 @@
-/** Runs docs/clients.md against a live broker with an evaluator; compares its tables with the routes. */
+/** Runs docs/clients.md against a live broker with an evaluator, and compares its tables with the routes. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
@@ -70,7 +70,7 @@ test('the table of routes is that of openapi.json', () => {
   assert.ok(page.includes(`<!-- routes:start -->\n${routeTable()}\n<!-- routes:end -->`), 'run `npm run docs`')
 })
 
-test('without a database the answer is the one of the page', async () => {
+test('without a database the broker gives the answer on the page', async () => {
   const shown = blocksOf(page).find(({ language, text }) => language === 'text' && text.startsWith('HTTP/1.1 503'))!
   const app = await startApp()
   await app.db.end()
@@ -88,7 +88,7 @@ interface Schema {
 
 test('the table of limits has the limits of the routes; all others accept 2 MiB', () => {
   const { paths, components } = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
-  /** The maximum of entries of the body, or of the list in it. */
+  /** The maximum number of entries of the body, or of the list in it. */
   const entriesOf = ({ $ref, maxItems, properties = {}, anyOf = [] }: Schema, depth = 0): number[] => {
     if ($ref) return entriesOf(components.schemas[$ref.split('/').at(-1)!], depth)
     if (maxItems !== undefined) return [maxItems]

@@ -1,4 +1,4 @@
-/** compose.yaml: that it agrees with the code and the image, and that every container in it is locked up. */
+/** compose.yaml agrees with the code and the image, and every container in it is confined. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -24,28 +24,28 @@ const brokerVariables = new Set([...configTable().matchAll(/^\| `(\w+)`/gm)].map
 
 describe('every container', () => {
   for (const [name, service] of services) {
-    test(`${name} cannot write to its root, has no capability and gains none`, () => {
+    test(`${name} has a read-only root, no capabilities and cannot gain any`, () => {
       assert.deepEqual(
         [service.read_only, service.cap_drop, service.security_opt],
         [true, ['ALL'], ['no-new-privileges:true']],
       )
     })
 
-    test(`${name} comes from a named release`, () => {
+    test(`${name} uses an image with a version`, () => {
       assert.match(service.image, /^[a-z-]+:\d+\.\d+(\.\d+)?(-[a-z]+)?$/)
     })
 
-    test(`${name} is reached from this machine alone unless the environment says otherwise`, () => {
+    test(`${name} publishes ports only on the loopback address by default`, () => {
       for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:\d+:\d+$/)
     })
 
-    test(`${name} is ${service.restart === 'no' ? 'run once' : 'kept up, and looked after by a check of its health'}`, () => {
+    test(`${name} is ${service.restart === 'no' ? 'run once' : 'restarted, and has a health check'}`, () => {
       if (service.restart === 'no') return assert.equal(service.healthcheck, undefined)
       assert.equal(service.restart, 'unless-stopped')
       assert.equal(service.healthcheck!.test[0], 'CMD')
     })
 
-    test(`${name} uses networks, volumes and services that are there`, () => {
+    test(`${name} uses networks and volumes that exist, and waits for services to be healthy or complete`, () => {
       for (const network of service.networks ?? []) assert.ok(network in compose.networks, network)
       for (const volume of service.volumes ?? []) assert.ok(volume.split(':')[0]! in compose.volumes, volume)
       for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
@@ -62,33 +62,33 @@ test('only the container that makes the password runs as root, and it has no net
     root.map(([name, { network_mode }]) => [name, network_mode]),
     [['password', 'none']],
   )
-  // The others have the user of their image.
+  // The others run as the user of their image.
   assert.equal(postgres.user, '999:999')
   assert.deepEqual([broker.user, edge.user], [undefined, undefined])
 })
 
-test('each waits for what it needs', () => {
+test('services start in the order of their dependencies', () => {
   const order = (name: string): string[] =>
     Object.keys(compose.services[name]!.depends_on ?? {}).flatMap((one) => [...order(one), one])
   assert.deepEqual(order('edge'), ['password', 'postgres', 'broker'])
 })
 
-test('the database is reached by the broker alone', () => {
+test('only the broker reaches the database', () => {
   assert.equal(compose.networks.database!.internal, true)
   const inside = services.filter(([, { networks }]) => networks?.includes('database')).map(([name]) => name)
   assert.deepEqual([postgres.networks, inside], [['database'], ['postgres', 'broker']])
   assert.equal(postgres.ports, undefined)
 })
 
-test('the data of PostgreSQL lies in a volume, where its image keeps it since release 18', () => {
+test('the data of PostgreSQL is in a volume, at the path of its image since release 18', () => {
   const [, major] = /^postgres:(\d+)\./.exec(postgres.image) ?? []
   assert.ok(Number(major) >= 18)
   assert.ok(postgres.volumes!.includes('postgres:/var/lib/postgresql'))
-  // Where it writes besides. Its root is closed to it.
+  // Its other writable folders, since its root is read-only.
   assert.deepEqual(postgres.tmpfs, ['/tmp', '/var/run/postgresql'])
 })
 
-test('broker and proxy are one image, of this version', () => {
+test('broker and proxy use one image, of this version', () => {
   assert.equal(broker.image, `cluster-telemetry-broker:${version}`)
   assert.deepEqual([edge.image, edge.build, broker.build], [broker.image, broker.build, { context: '..' }])
   assert.equal(
@@ -97,7 +97,7 @@ test('broker and proxy are one image, of this version', () => {
   )
 })
 
-test('what the broker is told, it knows', () => {
+test('the broker knows every variable that is set for it', () => {
   for (const name of Object.keys(broker.environment!)) assert.ok(brokerVariables.has(name), name)
   const { database, listen, warnings, tokens } = loadConfig({ ...broker.environment, DATABASE_PASSWORD_FILE: '' })
   assert.deepEqual([database!.host, database!.user, database!.database], [['postgres'], 'broker', 'broker'])
@@ -107,12 +107,12 @@ test('what the broker is told, it knows', () => {
   assert.deepEqual([database!.user, database!.database], [POSTGRES_USER, POSTGRES_DB])
 })
 
-test('the limit of memory is the one that the broker is told', () => {
+test('the memory limit of the container is the one in the environment of the broker', () => {
   assert.equal(broker.mem_limit, '1g')
   assert.equal(broker.environment!.BROKER_MEMORY_LIMIT_MB, '1024')
 })
 
-test('what the proxy is told, it knows', () => {
+test('the proxy knows every variable that is set for it', () => {
   const sources = readdirSync(EDGE)
     .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(join(EDGE, name), 'utf8'))
@@ -122,7 +122,7 @@ test('what the proxy is told, it knows', () => {
   assert.deepEqual(edge.command, ['dist/wrangler-free-deploy/edge/server.js'])
 })
 
-test('the proxy asks the broker where it listens, and its health is asked where it listens', () => {
+test('the proxy uses the address of the broker, and the health checks call /readyz', () => {
   const { listen } = loadConfig({})
   assert.equal(edge.environment!.BROKER_URL, `http://broker:${listen[0]!.port}`)
   for (const { healthcheck } of [broker, edge])
@@ -130,14 +130,14 @@ test('the proxy asks the broker where it listens, and its health is asked where 
   assert.match(dockerfile, /^HEALTHCHECK .* CMD \["node", "healthcheck\.mjs"\]$/m)
 })
 
-test('both are given the time that they take to end', () => {
+test('broker and proxy have enough time to stop', () => {
   const grace = Number(
     /const SHUTDOWN_MS = (\d+)_000/.exec(readFileSync(join(ROOT, 'lib/process/run-server.ts'), 'utf8'))![1],
   )
   for (const { stop_grace_period } of [broker, edge]) assert.ok(Number.parseInt(stop_grace_period!, 10) > grace)
 })
 
-test('no secret has a value in the file, and tokens go where they belong', () => {
+test('the file contains no secret, and each service gets only its own tokens', () => {
   for (const [name, { environment = {} }] of services)
     for (const [variable, value] of Object.entries(environment))
       if (/PASSWORD|TOKEN|SECRET/.test(variable))
@@ -154,7 +154,7 @@ test('no secret has a value in the file, and tokens go where they belong', () =>
   assert.deepEqual(given(told.services.edge!), { BROKER_TOKEN_READ: 'read-1' })
 })
 
-test('every variable that the file asks for is described in docs/install.md', () => {
+test('every variable in the file is described in docs/install.md', () => {
   const text = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
   assert.ok(composeVariables().size >= 8)
   for (const name of composeVariables())
@@ -162,7 +162,7 @@ test('every variable that the file asks for is described in docs/install.md', ()
 })
 
 describe('the password', () => {
-  /** Runs the script of the container with its volume at `folder`. */
+  /** Runs the script of the container with `folder` as its volume. */
   const make = (folder: string) => {
     const [script] = password.command!
     const [shell, ...options] = password.entrypoint!
@@ -174,7 +174,7 @@ describe('the password', () => {
     return readFileSync(join(folder, 'postgres-password'), 'utf8')
   }
 
-  test('is made once, long and for everybody in the volume to read, and kept', (t) => {
+  test('is made once, is long and readable for all users of the volume, and is kept', (t) => {
     const [one, two] = [1, 2].map(() => {
       const folder = mkdtempSync(join(tmpdir(), 'broker-password-'))
       t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -188,7 +188,7 @@ describe('the password', () => {
     assert.notEqual(make(two), made)
   })
 
-  test('is made anew where making it was cut short', (t) => {
+  test('is made again after an interrupted attempt', (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'broker-password-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
     writeFileSync(join(folder, 'postgres-password.new'), 'half')
@@ -196,7 +196,7 @@ describe('the password', () => {
     assert.match(make(folder), /^[0-9a-f]{48}$/)
   })
 
-  test('is at hand for the database and the broker, who cannot change it', () => {
+  test('is readable but not writable for the database and the broker', () => {
     assert.deepEqual(password.volumes, ['secrets:/secrets'])
     for (const service of [postgres, broker]) assert.ok(service.volumes!.includes('secrets:/secrets:ro'))
     assert.equal(postgres.environment!.POSTGRES_PASSWORD_FILE, broker.environment!.DATABASE_PASSWORD_FILE)

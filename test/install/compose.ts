@@ -1,4 +1,4 @@
-/** compose.yaml as Compose understands it: YAML with variables of the environment filled in. */
+/** compose.yaml as Compose reads it: YAML with variables of the environment filled in. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { load } from 'js-yaml'
@@ -36,7 +36,7 @@ export interface Compose {
   volumes: Record<string, object>
 }
 
-/** Which variables the file asks for. */
+/** The variables that the file uses. */
 export const composeVariables = () =>
   new Set([...readFileSync(PATH, 'utf8').matchAll(/\$\{(\w+)/g)].map(([, name]) => name!))
 

@@ -1,6 +1,7 @@
 /**
- * Programs of an image, run as a container would run them: as the image's user without any capability, in a root that is the
- * image's and cannot be written to. That takes root and a mount namespace; where there is none, they run as ourselves in the tree.
+ * Runs programs of an image like a container: as the user of the image, without capabilities, with the image as its
+ * read-only root. That needs root and a mount namespace; without them the programs run as the current user in the
+ * folder of the image.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,12 +10,13 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Image } from './image.ts'
 
-/** Of this machine: what Node and a shell need to run at all. In the image they come with the base. */
+/** Folders of this machine that Node and a shell need; in the image the base has them. */
 const SYSTEM_FOLDERS = ['usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64', 'etc', 'dev', 'proc']
-/** Where the Node that runs the tests is put. */
+/** The folder for the Node that runs the tests. */
 const NODE_FOLDER = '/node'
 
-// $1: the root, $2: Node, $3: the user, $4: the group, $5: the working directory, the rest: the program. All mounts end with it.
+// $1: the root, $2: Node, $3: the user, $4: the group, $5: the working directory, the rest: the program. The mounts end
+// with it.
 const ENTER = `
   root=$1 node=$2 uid=$3 gid=$4 workdir=$5; shift 5
   mount --bind "$root" "$root"
@@ -28,7 +30,7 @@ const ENTER = `
   exec chroot "$root" setpriv --reuid "$uid" --regid "$gid" --clear-groups --bounding-set=-all --no-new-privs \\
     env --chdir="$workdir" "$@"`
 
-/** Why programs cannot be shut in here; undefined when they can. */
+/** The reason why programs cannot be confined here; undefined if they can. */
 export function whyOpen(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root can give a process another root and user'
   const { status, stderr } = spawnSync('unshare', [
@@ -42,7 +44,7 @@ export function whyOpen(): string | undefined {
   return status === 0 ? undefined : `no mount namespace: ${String(stderr ?? 'no unshare').trim()}`
 }
 
-/** Makes the places that a container has besides what is in the image. */
+/** Creates the mount points that the image does not have. */
 export function prepareRoot({ root }: Image): void {
   for (const folder of [...SYSTEM_FOLDERS, NODE_FOLDER]) mkdirSync(join(root, folder), { recursive: true })
   writeFileSync(join(root, NODE_FOLDER, 'node'), '')
@@ -63,7 +65,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** As `docker run`: `words` are the whole command line, and the environment is the image's and `env`. */
+/** Like `docker run`: `words` are the whole command line, and `env` is added to the environment of the image. */
 export function runContainer(
   image: Image,
   words: readonly string[],

@@ -1,8 +1,11 @@
-/** What a checkout gives to the builder: the files that `.dockerignore` lets through. */
+/** The files of a checkout that `.dockerignore` lets through to the builder. */
 import { cpSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
-/** Whether a path, relative to the checkout, reaches the builder. The last pattern that fits it or a folder above it decides. */
+/**
+ * Whether a path, relative to the checkout, reaches the builder. The last pattern that matches it or a folder above it
+ * decides.
+ */
 export function admits(ignore: string): (path: string) => boolean {
   const patterns = ignore
     .split('\n')
@@ -19,7 +22,7 @@ export function admits(ignore: string): (path: string) => boolean {
   }
 }
 
-/** Copies what the builder gets of a checkout. Not `node_modules` and `dist` where they are, which would take long to look through. */
+/** Copies the files for the builder, without searching `node_modules` and `dist`, which would take long. */
 export function copyContext(checkout: string, into: string): void {
   const isAdmitted = admits(readFileSync(join(checkout, '.dockerignore'), 'utf8'))
   const exceptions = readFileSync(join(checkout, '.dockerignore'), 'utf8').match(/(?<=^!).+/gm) ?? []

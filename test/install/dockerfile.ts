@@ -1,22 +1,22 @@
-/** The Dockerfile, read as far as ours goes: an instruction or a form that is not known here is an error, never skipped. */
+/** Parses the Dockerfile as far as ours needs: unknown instructions and forms are errors and never skipped. */
 
 export interface Instruction {
   readonly name: string
   /** `--name=value` before the arguments. */
   readonly flags: Readonly<Record<string, string>>
-  /** What follows, with arguments of the build filled in. */
+  /** The rest, with build arguments filled in. */
   readonly text: string
 }
 
 export interface Stage {
-  /** Of `AS name`; the last stage has none. */
+  /** The name after `AS`; the last stage has none. */
   readonly name: string | undefined
   readonly base: string
-  /** All but FROM and ARG, in order. */
+  /** All except FROM and ARG, in order. */
   readonly instructions: readonly Instruction[]
 }
 
-/** Which flags each instruction may have. */
+/** The flags that each instruction may have. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   ARG: [],
   FROM: ['platform'],
@@ -61,14 +61,14 @@ export function parseDockerfile(text: string, given: Readonly<Record<string, str
     } else if (!stage) {
       throw new Error(`before the first FROM: ${line}`)
     } else {
-      // The shell has variables of its own.
+      // Variables of RUN are left to the shell.
       stage.instructions.push({ name, flags, text: name === 'RUN' ? rest : fill(rest, known) })
     }
   }
   return stages
 }
 
-/** Comment lines go, and lines that end in a backslash are joined. */
+/** Removes comment lines and joins lines that end in a backslash. */
 function logicalLines(text: string): string[] {
   const lines = text.split('\n').filter((line) => !/^\s*#/.test(line))
   return lines
@@ -104,7 +104,7 @@ function fill(text: string, values: ReadonlyMap<string, string>): string {
   })
 }
 
-/** `a=b c="d e"` of ENV and LABEL. */
+/** Parses `a=b c="d e"` of ENV and LABEL. */
 export function pairs(text: string): Record<string, string> {
   const found: Record<string, string> = {}
   const rest = text.replace(
@@ -118,7 +118,10 @@ export function pairs(text: string): Record<string, string> {
   return found
 }
 
-/** The JSON form of CMD, ENTRYPOINT and the health check, the only one without a shell between us and signals. */
+/**
+ * The JSON form of CMD, ENTRYPOINT and the health check, which is the only one without a shell that would keep signals
+ * from the program.
+ */
 export function exec(text: string): string[] {
   const words: unknown = JSON.parse(text)
   if (!Array.isArray(words) || words.some((word) => typeof word !== 'string'))

@@ -1,4 +1,4 @@
-/** The Dockerfile: what it says, what its commands make, and that the result runs as a container would run it. */
+/** Tests what the Dockerfile says, what its commands produce, and that the result runs like a container. */
 import assert from 'node:assert/strict'
 import {
   chmodSync,
@@ -49,7 +49,7 @@ const only = (name: string) => {
 }
 
 describe('the Dockerfile', () => {
-  test('every stage begins with the same pinned image of a Node that the service supports', () => {
+  test('every stage begins with the same pinned image of a supported Node', () => {
     const [base, ...others] = new Set(stages.map((stage) => stage.base))
     assert.deepEqual(others, [])
     const [, major] = /^node:(\d+)\.\d+\.\d+-[a-z]+-slim$/.exec(base!) ?? []
@@ -60,13 +60,13 @@ describe('the Dockerfile', () => {
     assert.equal(another!.base, 'registry.test/node@sha256:0')
   })
 
-  test('the last stage runs nothing, so that it can be made for an architecture that is not the builder’s', () => {
+  test('the last stage runs no command, so that it can be built for another architecture', () => {
     assert.deepEqual(all('RUN'), [])
     const platforms = dockerfile.match(/^FROM .*$/gm)!.map((line) => line.includes('--platform=$BUILDPLATFORM'))
     assert.deepEqual(platforms, [...stages.slice(1).map(() => true), false])
   })
 
-  test('packages come before sources, so that a change of the sources installs nothing anew', () => {
+  test('packages are installed before sources are copied, so that a change of the sources reuses them', () => {
     for (const { instructions } of stages.filter((stage) =>
       stage.instructions.some(({ text }) => text.startsWith('npm ci')),
     )) {
@@ -79,7 +79,7 @@ describe('the Dockerfile', () => {
     }
   })
 
-  test('it ends as a user with a number that is not root, stops on SIGTERM, and runs without a shell', () => {
+  test('it runs as a numeric user that is not root, stops on SIGTERM, and starts without a shell', () => {
     assert.match(only('USER'), /^[1-9]\d*:[1-9]\d*$/)
     assert.equal(only('USER'), '1000:1000')
     assert.equal(only('STOPSIGNAL'), 'SIGTERM')
@@ -97,7 +97,7 @@ describe('the Dockerfile', () => {
     assert.deepEqual(env, pairs(settings.join(' ')))
   })
 
-  test('its labels and ports are those of the package and of the configuration', () => {
+  test('labels are those of the package, ports those of the configuration', () => {
     const label = 'org.opencontainers.image'
     const { version, description, license } = manifest
     assert.deepEqual(pairs(only('LABEL')), {
@@ -120,7 +120,7 @@ describe('the Dockerfile', () => {
     assert.equal(only('EXPOSE'), `${listen[0]!.port} ${adminListen[0]!.port}`)
   })
 
-  test('the builder gets sources and nothing that could be secret', () => {
+  test('the builder gets the sources, and no files that could be secret', () => {
     const isAdmitted = admits(read('.dockerignore'))
     for (const path of [
       'package.json',
@@ -157,7 +157,7 @@ test('imports are found in each form', () => {
   )
 })
 
-test('the parser knows what it reads, and says what it does not', () => {
+test('the parser reads known forms and refuses others', () => {
   const [one, two] = parseDockerfile(
     'ARG A=1\nFROM img:$A AS x\n# a comment\nRUN a && \\\n  b $HOME\nFROM y\nARG A\nENV B=$A C="d e"\n',
   )
@@ -179,12 +179,12 @@ test('the parser knows what it reads, and says what it does not', () => {
 })
 
 const BUILD_LIMIT_MS = 900_000
-/** Threads of sources need it; those of the image do without, as a test shows. */
+/** Threads need it only when they run from sources; the image has none, and a test shows that it works without. */
 const LOADER_OF_SOURCES = 'tsx/esm/api'
 
 describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
   let image: Image
-  /** Why there is none. */
+  /** The reason why there is no image. */
   let missing: string | undefined
   let app: string
   let databaseUrl: string
@@ -212,11 +212,11 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     databaseUrl = `postgres://app:secret@127.0.0.1:${port}/app`
   })
 
-  /** A test of what was built, which needs the registry. */
+  /** A test of the built image, which is skipped when the registry is unreachable. */
   const built = (name: string, what: (t: TestContext) => Promise<void> | void) =>
     test(name, (t) => (missing ? t.skip(missing) : what(t)))
 
-  /** The server of the image on free ports; ends with the test. */
+  /** Starts the server of the image on free ports; it ends with the test. */
   async function startServer(t: TestContext, env: Record<string, string> = {}) {
     const container = runContainer(image, [...image.entrypoint, ...image.command], {
       LISTEN_ADDR: '127.0.0.1:0',
@@ -237,7 +237,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
   const program = (...words: string[]) => [...image.entrypoint, ...words]
 
   built(
-    'it holds the licence, the built code and its production dependencies, all of it readable and none of it writable',
+    'it contains the licence, the built code and its production dependencies, readable and not writable for others',
     (t) => {
       assert.deepEqual(readdirSync(app).sort(), ['LICENSE', 'dist', 'healthcheck.mjs', 'node_modules', 'package.json'])
       for (const path of entries(app)) {
@@ -280,7 +280,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     )
   })
 
-  built('it has neither the embedded server nor any package that serves development', () => {
+  built('it has neither the embedded server nor development packages', () => {
     const locked = JSON.parse(read('package-lock.json')).packages as Record<
       string,
       { dev?: boolean; optional?: boolean; devOptional?: boolean }
@@ -296,7 +296,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     )
   })
 
-  built('it carries the bill of materials of just these packages, and their licences in full', () => {
+  built('it contains the SBOM of exactly these packages, and an entry for the licence of each', () => {
     const { components } = JSON.parse(readFileSync(join(app, 'dist/sbom.cdx.json'), 'utf8')) as {
       components: { group?: string; name: string; version: string }[]
     }
@@ -315,7 +315,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
       )
   })
 
-  built('what its code imports is built in, a dependency, or its own', () => {
+  built('its code imports only built-in modules, dependencies and its own files', () => {
     const files = entries(join(app, 'dist')).filter((path) => path.endsWith('.js'))
     assert.ok(files.length > 100)
     for (const path of files)
@@ -334,7 +334,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
       }
   })
 
-  built('it runs as its user, without rights, where nothing can be written', async (t) => {
+  built('it runs as its user, without capabilities, on a read-only root', async (t) => {
     const reason = whyOpen()
     if (reason) return t.skip(reason)
     const look = `
@@ -357,7 +357,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     })
   })
 
-  built('without a database it says so in one line and ends with 1', async () => {
+  built('without a database it prints one line and exits with 1', async () => {
     const { code, container } = await once(program(...image.command))
     assert.deepEqual(
       [code, container.stdout, container.stderr],
@@ -365,7 +365,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     )
   })
 
-  built('the server migrates, answers, is seen by the health check, and ends with 0 on its signal', async (t) => {
+  built('the server migrates, answers, passes the health check, and exits with 0 on its stop signal', async (t) => {
     const { container, api, admin } = await startServer(t)
     await until('it is ready', async () => (await get(`${admin}/readyz`)).status === 200)
     await becomes(async () => (await get(`${api}/health`)).text, 'Healthy!')
@@ -391,7 +391,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     }
   })
 
-  built('findings are read in a thread that needs nothing but what is in it', async (t) => {
+  built('findings are read in a thread without any file outside the image', async (t) => {
     const token = 'supply-chain-token-of-the-image'
     const { api } = await startServer(t, { BROKER_TOKEN_SUPPLYCHAIN: token })
     const digest = `sha256:${'0'.repeat(64)}`
@@ -406,7 +406,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     assert.deepEqual([answer.status, answer.json], [200, { status: 'stored', items: 0 }])
   })
 
-  built('the health check looks for the default address of the admin port, and at the one that is set', async () => {
+  built('the health check uses the configured admin address, or its default', async () => {
     const asked = async (env: Record<string, string>) =>
       (await once(image.healthCheck, env)).container.stdout.split('/livez')[0]
     const [{ host, port }] = loadConfig({}).adminListen as [{ host: string; port: number }]
@@ -423,7 +423,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     container.process.kill('SIGKILL')
   })
 
-  built('a server that does not answer is unwell', async (t) => {
+  built('a server that does not answer is unhealthy', async (t) => {
     const { container, admin } = await startServer(t)
     container.process.kill('SIGSTOP')
     const { code, container: check } = await once(image.healthCheck, { ADMIN_ADDR: new URL(admin).host })
@@ -432,7 +432,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     assert.match(check.stdout, /no answer within/)
   })
 
-  built('the migration and then a pass of every job: exit code 0 each', async () => {
+  built('the migration and a pass of every job exit with 0', async () => {
     const migration = await once(program('dist/sql/migrate.js'), { DATABASE_URL: databaseUrl })
     assert.equal(migration.code, 0, migration.container.stdout)
     for (const { name } of jobs) {
@@ -442,7 +442,7 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     assert.equal((await once(program('dist/jobs/run.js', 'no-such-job'), { DATABASE_URL: databaseUrl })).code, 1)
   })
 
-  built('the edge proxy serves in front of it', async (t) => {
+  built('the edge proxy reads from the broker with its token', async (t) => {
     const broker = await startServer(t, { BROKER_TOKEN_READ: 'read-token-for-the-edge' })
     const container = runContainer(image, program(`dist/${EDGE}/server.js`), {
       LISTEN_ADDR: '127.0.0.1:0',
@@ -466,13 +466,13 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     assert.deepEqual(await container.exited, { code: 0, signal: null })
   })
 
-  test('its environment is known to the broker, but for what is Node’s and the C library’s', () => {
+  test('the broker knows the environment of the image, except variables of Node and the C library', () => {
     const known = [...configTable().matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name)
     for (const name of Object.keys(pairs(only('ENV')))) assert.ok([...known, 'MALLOC_ARENA_MAX'].includes(name), name)
   })
 })
 
-/** Where a server listens, broker or edge proxy, once it does. */
+/** Where a server listens, once it does: broker or edge proxy. */
 async function listening(container: Container): Promise<{ container: Container; api: string; admin: string }> {
   const line = await until(
     'it listens',
@@ -482,7 +482,7 @@ async function listening(container: Container): Promise<{ container: Container; 
   return { container, api: String(line.api ?? line.edge), admin: String(line.admin) }
 }
 
-/** What a module imports, in the forms that the compiler writes. */
+/** The imports of a module, in the forms that the compiler writes. */
 function specifiersOf(code: string): string[] {
   const forms = /\bfrom\s+['"]([^'"]+)['"];?$|^import\s+['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
   return [...code.matchAll(forms)].map(([, from, bare, called]) => from ?? bare ?? called!)

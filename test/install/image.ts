@@ -1,6 +1,7 @@
 /**
- * An image built without a container daemon: the instructions of the Dockerfile are carried out in folders that stand for the
- * stages. The base image is this machine's Node with its npm; what only concerns a container (labels, ports) is handed on as it is.
+ * Builds an image without a container daemon: the instructions of the Dockerfile run in a folder for each stage. The
+ * base image is the Node of this machine with its npm. Instructions that only concern a container (labels, ports) are
+ * recorded.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +10,7 @@ import { basename, join, posix } from 'node:path'
 import { exec, pairs, parseDockerfile, type Stage } from './dockerfile.ts'
 
 export interface Image {
-  /** The folder that is `/` of the image. */
+  /** The folder that is the root of the image. */
   readonly root: string
   readonly workdir: string
   readonly env: Readonly<Record<string, string>>
@@ -22,7 +23,7 @@ export interface Image {
   readonly command: readonly string[]
 }
 
-/** A command of the build failed; `output` is its last words. */
+/** A command of the build failed; `output` is the end of its output. */
 export class BuildFailed extends Error {
   override readonly name = 'BuildFailed'
   readonly output: string
@@ -32,7 +33,7 @@ export class BuildFailed extends Error {
     this.output = output
   }
 
-  /** The line that says that the registry could not be reached; undefined when it was something else. */
+  /** The line of npm about an unreachable registry; undefined for another failure. */
   get whyOffline(): string | undefined {
     const codes = 'ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED'
     return new RegExp(`^npm error .*\\b(${codes})\\b.*$`, 'm').exec(this.output)?.[0]
@@ -41,14 +42,14 @@ export class BuildFailed extends Error {
 
 const KEPT_OUTPUT_CHARS = 4_000
 
-/** What a command of the build may know of our environment: where programs, the registry and the cache of packages are. */
+/** Variables that commands of the build get: for programs, the registry and the package cache. */
 const PASSED =
   /^(PATH|HOME|TMPDIR|HTTPS?_PROXY|NO_PROXY|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|npm_config_(registry|cache|cafile))$/i
 
 /**
  * Builds the Dockerfile of a folder.
  * @param context the files that reach the builder
- * @param scratch an empty folder, where the stages come to lie
+ * @param scratch an empty folder for the stages
  * @throws BuildFailed
  */
 export async function buildImage(dockerfile: string, context: string, scratch: string): Promise<Image> {
@@ -94,7 +95,7 @@ async function buildStage(stage: Stage, root: string, sourceOf: (stage: string |
   return image
 }
 
-/** Of a folder its content is copied; several files go into a folder (the rules of COPY). */
+/** Follows the rules of COPY: the content of a folder is copied, and several files need a folder as their target. */
 function copy(from: string, words: readonly string[], root: string, workdir: string): void {
   const sources = words.slice(0, -1)
   const target = words.at(-1)!

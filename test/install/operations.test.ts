@@ -6,7 +6,7 @@ import { scopeMatrix } from './scopes.ts'
 
 const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
 
-test('the matrix of scopes follows from routes and tokens', () => {
+test('the matrix of scopes is that of the routes and tokens', () => {
   const [, table] = /<!-- scopes:start -->\n([\s\S]*?)\n<!-- scopes:end -->/.exec(page)!
   assert.equal(table, scopeMatrix())
 })

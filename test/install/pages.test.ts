@@ -75,9 +75,9 @@ for (const page of pages)
       )
       for (const [, path] of named) {
         const whole = path!.replace(/\.$/, '')
-        // The operator writes this file.
+        // The operator creates this file.
         if (whole === 'wrangler-free-deploy/.env') continue
-        // The ending of a program differs between sources and build.
+        // Programs have another file ending in the build.
         assert.ok(
           [whole, `${whole}.ts`, join(dirname(page), whole)].some((one) => existsSync(join(ROOT, one))),
           whole,

@@ -26,7 +26,7 @@ test('every example is posted', () => {
   for (const name of readdirSync(new URL('examples/', ROOT))) assert.match(pages, new RegExp(`\\b${name}\\b`), name)
 })
 
-test('what README.md posts has the time of now, since old data is deleted', (t) => {
+test('README.md posts data with the present time, since old data is deleted', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'broker-readme-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const sent = join(folder, 'sent')

@@ -13,7 +13,7 @@ const CALLERS = {
   shared: TOKENS.BROKER_AUTH_TOKEN,
 }
 
-/** A path of the router in the notation of documents. */
+/** A path of the router as documents write it. */
 export const written = (name: string) => name.replace(/:(\w+)(\{[^}]*\})?/g, '{$1}')
 
 /** The scope of every route, by `<METHOD> <path>`. */

@@ -1,6 +1,7 @@
 /**
- * What `docker` does in docs/install.md and docs/operations.md, without containers: services are processes from the sources, told what
- * compose.yaml tells them, and PostgreSQL is the machine's own. A command or an option that the pages do not use is refused.
+ * Replaces `docker` in docs/install.md and docs/operations.md without containers. Services are processes from the
+ * sources, with the settings of compose.yaml, and PostgreSQL is that of the machine. Commands and options that the
+ * pages do not use are refused.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -22,7 +23,7 @@ import type { SystemPostgres } from './system-postgres.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Asks us what to do: to run a program in its place, with its standard streams, or to end. */
+/** The program `docker`: it asks the server below which program to run with its standard streams, or how to exit. */
 const PROGRAM = `#!${process.execPath}
 const { spawnSync } = require('node:child_process')
 fetch(process.env.STAND_IN, { method: 'POST', body: JSON.stringify({ args: process.argv.slice(2), file: process.env.COMPOSE_FILE }) })
@@ -37,7 +38,7 @@ fetch(process.env.STAND_IN, { method: 'POST', body: JSON.stringify({ args: proce
 `
 
 const atEnd: (() => Promise<void>)[] = []
-// Here and not where it starts: a hook registered inside another would stop it with that.
+// Registered here, since a hook inside another hook would stop it with that one.
 after(() => Promise.all(atEnd.map((end) => end())))
 
 interface Answer {
@@ -54,21 +55,21 @@ interface Running {
 }
 
 export interface StandIn {
-  /** For the shell: where `docker` is, and what it needs. */
+  /** For the shell: the path of `docker` and its settings. */
   readonly env: NodeJS.ProcessEnv
-  /** Services that run, by name. */
+  /** Running services by name. */
   readonly running: ReadonlyMap<string, unknown>
 }
 
 export interface StandInOptions {
-  /** An empty folder of ours. */
+  /** An empty folder for our files. */
   folder: string
-  /** The checkout that the page is read in; its `.env` is read at each command. */
+  /** The checkout that the page is run in; its `.env` is read at each command. */
   checkout: string
   postgres: SystemPostgres
-  /** A port of the machine, as the page has it, to one that is free. */
+  /** Maps a port on the page to a free port. */
   portOf: (published: number) => number
-  /** What compose.yaml finds in the environment besides that file. */
+  /** The environment for compose.yaml besides that file. */
   environment: Readonly<Record<string, string>>
 }
 
@@ -93,7 +94,7 @@ export async function startStandIn({
     }).services
   }
 
-  /** A program of the image, from its source. */
+  /** A program of the image, started from its source. */
   function programOf(args: readonly string[]): string[] {
     const [node, ...flags] = exec(textOf('ENTRYPOINT'))
     if (node !== 'node') throw new Error(`the image starts ${node}`)
@@ -103,7 +104,7 @@ export async function startStandIn({
     return [process.execPath, ...flags, ...program(source), ...rest]
   }
 
-  /** Its environment, with names and paths of containers replaced by what stands for them. */
+  /** The environment of a service, with names and paths of containers replaced. */
   function environmentOf(
     { environment = {} }: Service,
     more: Readonly<Record<string, string>> = {},
@@ -191,7 +192,7 @@ export async function startStandIn({
       if (!flags.has('--detach')) return { program: programOf(args), env }
       const [name] = values.get('--name') ?? []
       const [, port] = /^127\.0\.0\.1:(\d+):9090$/.exec(values.get('--publish')?.[0] ?? '') ?? []
-      // Those of the page were replaced by free ones before.
+      // Ports on the page were replaced by free ones before.
       await start(name!, env, args, Number(port))
       return { output: `${name}\n` }
     },
@@ -252,7 +253,7 @@ export async function startStandIn({
   }
 }
 
-/** Takes the options off the front of `words`; what is left are the arguments. */
+/** Removes the options from the start of `words`, and leaves the arguments. */
 function take(words: string[], flags: readonly string[], values: readonly string[] = []) {
   const found = { flags: new Set<string>(), values: new Map<string, string[]>() }
   while (words[0]?.startsWith('-')) {

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL as the machine has it, server and client programs of one release: the embedded one comes without pg_dump, and that of
- * another machine refuses a server that is newer. The role `broker` owns it, as in the image of PostgreSQL.
+ * The PostgreSQL of this machine, with server and client programs of one release. The embedded one has no pg_dump, and
+ * a pg_dump of an older release refuses the server. The role `broker` is the owner, as in the image of PostgreSQL.
  */
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,20 +15,20 @@ import { until } from '../support/until.ts'
 
 export interface SystemPostgres {
   readonly port: number
-  /** The folder of its socket, where nobody is asked for a password. */
+  /** The folder of its socket, which needs no password. */
   readonly socketFolder: string
   /** The folder of the programs. */
   readonly programs: string
-  /** By TCP. */
+  /** The password over TCP. */
   readonly password: string
 }
 
 const PROGRAMS = ['postgres', 'initdb', 'pg_dump', 'pg_restore', 'psql', 'createdb', 'dropdb', 'pg_isready']
-/** Where Debian, Red Hat and Homebrew put each release, the newest last. */
+/** Where Debian, Red Hat and Homebrew install each release, the newest last. */
 const PLACES = ['/usr/lib/postgresql', '/usr/pgsql', '/opt/homebrew/opt', '/usr/local/opt']
 const OLDEST_MAJOR = 15
 
-/** The folder with all the programs; undefined where there is none. */
+/** The folder with all the programs; undefined if there is none. */
 export function findPrograms(): string | undefined {
   const releases = PLACES.filter((place) => existsSync(place)).flatMap((place) =>
     readdirSync(place)

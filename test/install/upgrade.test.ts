@@ -1,4 +1,4 @@
-/** What docs/operations.md says of an upgrade: brokers of the old release on the schema of the next. */
+/** Upgrades as docs/operations.md describes them: brokers of the old release on the schema of the next. */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { flow, get, post, startBroker } from '../support/broker.ts'
@@ -13,7 +13,7 @@ describe('the schema of the next release', { timeout: 900_000 }, () => {
     database = await createTestDatabase()
   })
 
-  test('a broker that runs stays ready and serves; one that is started refuses, unless the migration is not its own', async () => {
+  test('a running broker stays ready and serves; a new one refuses to start, unless MIGRATE_ON_START is false', async () => {
     const old = await start()
     assert.equal((await post(`${old.url}/pod/traffic/batch`, [flow(1)])).json, 1)
     await database.adminSql.unsafe(`

@@ -1,4 +1,4 @@
-/** What GitHub runs and reads of this repository: workflows, Renovate, issue templates, owners. actionlint looks at the workflows in CI. */
+/** Files that GitHub reads: workflows, Renovate, issue templates, owners. In CI actionlint checks the workflows too. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -26,7 +26,7 @@ test('there are workflows for changes and for releases, and no others', () => {
 })
 
 for (const name of NAMES) {
-  test(`${name}: every action is the commit that was looked at, with its version beside`, () => {
+  test(`${name}: every action is pinned to a commit, with its version in a comment`, () => {
     const uses = [...read(`${FOLDER}/${name}`).matchAll(/uses: (\S+)(.*)$/gm)].filter(
       ([, action]) => !action!.startsWith('./'),
     )
@@ -37,7 +37,7 @@ for (const name of NAMES) {
     }
   })
 
-  test(`${name}: no job may write but what it has to, none keeps the token in the checkout, and each has an end`, () => {
+  test(`${name}: only the release job may write contents, no checkout keeps the token, and each job has a time limit`, () => {
     const { permissions, jobs } = workflow(name)
     assert.deepEqual(permissions, {})
     for (const [job, { permissions: own, uses, 'timeout-minutes': minutes }] of Object.entries<Json>(jobs)) {
@@ -49,7 +49,7 @@ for (const name of NAMES) {
       assert.equal(step.with['persist-credentials'], false)
   })
 
-  test(`${name}: what it runs is a script of package.json or a file of this repository`, () => {
+  test(`${name}: it runs only scripts of package.json and files of this repository`, () => {
     const run = stepsOf(name)
       .map((step) => step.run ?? '')
       .join('\n')
@@ -57,12 +57,12 @@ for (const name of NAMES) {
       assert.ok(script === 'ci' || script! in scripts, script)
     for (const [, path] of run.matchAll(/((?:\.ci|scripts|test|wrangler-free-deploy)\/[\w./-]+)/g))
       assert.ok(existsSync(join(ROOT, path!)), path)
-    // What an expression holds would be read by the shell as a command.
+    // The shell would run the content of an expression.
     assert.doesNotMatch(run, /\$\{\{/)
   })
 }
 
-test('the tests run on the oldest and the newest Node and PostgreSQL that the documents name, and .ci/run on all of these Nodes', () => {
+test('the tests run on the oldest and newest documented Node and PostgreSQL, and .ci/run on each of these Nodes', () => {
   const { test: tests, all } = workflow('ci.yml').jobs
   const { node, postgres } = tests.strategy.matrix
   assert.deepEqual(
@@ -85,7 +85,7 @@ test('the tests run on the oldest and the newest Node and PostgreSQL that the do
   assert.match(run(all), /^\.ci\/run$/m)
 })
 
-test('a release is a tag of the version, after everything that CI runs', () => {
+test('a release is a tag with the version, and needs everything that CI runs', () => {
   const { on, jobs } = workflow('release.yml')
   assert.deepEqual(on.push, { tags: ['v[0-9]*'] })
   assert.equal(jobs.ci.uses, './.github/workflows/ci.yml')
@@ -94,7 +94,7 @@ test('a release is a tag of the version, after everything that CI runs', () => {
   assert.match(read(`${FOLDER}/release.yml`), /v\$\(node --print "require\('\.\/package\.json'\)\.version"\)/)
 })
 
-test('the image is for both architectures, with bill of materials and provenance, and is signed by its digest', () => {
+test('the image is built for both architectures, with SBOM and provenance, and is signed by its digest', () => {
   const { steps, permissions } = workflow('release.yml').jobs.image
   const build = steps.find(({ uses }: Json) => uses?.startsWith('docker/build-push-action@')).with
   assert.deepEqual(
@@ -110,7 +110,7 @@ test('the image is for both architectures, with bill of materials and provenance
   assert.deepEqual(permissions, { contents: 'read', packages: 'write', 'id-token': 'write' })
 })
 
-test('the chart is pushed, signed by its digest and has provenance; what belongs to the release is signed, too', () => {
+test('the chart is pushed, signed by its digest and has provenance; release files are signed too', () => {
   const { chart, release } = workflow('release.yml').jobs
   const run = (job: Json) => job.steps.map((step: Json) => step.run ?? '').join('\n')
   assert.match(run(chart), /^helm push /m)
@@ -121,13 +121,13 @@ test('the chart is pushed, signed by its digest and has provenance; what belongs
   assert.match(run(release), /^gh release create /m)
 })
 
-test('the helm of a release is the one that the chart is checked with', () => {
+test('a release uses the same helm as the checks of the chart', () => {
   const [, version] = /^helm_version=(\S+)$/m.exec(read('scripts/chart-check.sh'))!
   const setup = stepsOf('release.yml').find(({ uses }) => uses?.startsWith('azure/setup-helm@'))
   assert.equal(setup.with.version, version)
 })
 
-test('the chart of a release names the image and the repository that it comes from', (t) => {
+test('the chart of a release names its image and repository', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'release-'))
   t.after(() => rmSync(folder, { recursive: true }))
   releaseChart({
@@ -151,7 +151,7 @@ test('the chart of a release names the image and the repository that it comes fr
   assert.deepEqual([status, stderr], [0, ''])
 })
 
-test('Renovate keeps commits of actions, versions of packages and images, and the helm of the checks', () => {
+test('Renovate updates the commits of actions, actionlint and helm, and keeps the major version of Node', () => {
   const { extends: presets, customManagers, packageRules } = JSON.parse(read('renovate.json'))
   assert.ok(presets.includes('helpers:pinGitHubActionDigests'))
   const [{ managerFilePatterns, matchStrings }] = customManagers
@@ -171,7 +171,7 @@ test('Renovate keeps commits of actions, versions of packages and images, and th
   assert.equal(node.allowedVersions, `<${Number(major) + 1}`)
 })
 
-test('everything has owners, and an issue says what is needed to act on it', () => {
+test('all files have owners, and issue forms require what is needed to act on them', () => {
   assert.match(read('.github/CODEOWNERS'), /^\* +@[\w-]+\/[\w-]+$/m)
   for (const [name, needed] of [
     ['bug.yml', ['version', 'seen', 'expected', 'reproduce']],

@@ -72,10 +72,10 @@ const unchanged = [
 ]
 
 for (const input of unchanged) {
-  test(`${JSON.stringify(input.slice(0, 40))} is unchanged`, () => assert.equal(canonicalAddress(input), input))
+  test(`${JSON.stringify(input.slice(0, 40))} is left unchanged`, () => assert.equal(canonicalAddress(input), input))
 }
 
-/** What a URL makes of the address: the same rules, written by others. */
+/** The form that the URL parser gives an address, as an independent reference. */
 function oracle(text: string): string | null {
   if (text.includes('%') || !isIPv6(text)) return null
   const { hostname } = new URL(`http://[${text}]`)
@@ -142,7 +142,7 @@ test('property: address-like noise reads as a URL reads it or is unchanged', () 
   )
 })
 
-test('property: IPv4 and its mapped spellings become one text', () => {
+test('property: IPv4 and its mapped forms become one text', () => {
   fc.assert(
     fc.property(fc.ipV4(), (text) => {
       fc.pre(isIPv4(text))
@@ -152,7 +152,7 @@ test('property: IPv4 and its mapped spellings become one text', () => {
   )
 })
 
-test('property: the canonical form is a fixed point, and no text makes it throw', () => {
+test('property: the canonical form is stable, and no text makes the function throw', () => {
   fc.assert(
     fc.property(fc.oneof(fc.ipV6(), fc.string({ unit: 'binary' })), (text) => {
       const once = canonicalAddress(text)

@@ -96,7 +96,7 @@ describe('createBatcher', () => {
   })
 
   for (const error of [new DatabaseUnavailable('gone', '08006'), new DatabaseBusy('slow', '57014')]) {
-    test(`${error.name} goes to everybody without a second statement`, async () => {
+    test(`${error.name} fails every caller without a second statement`, async () => {
       const { run, statements } = bench<string>()
       const call = createBatcher({ run, lanes: 1 })
       const answers = Promise.allSettled(['a', 'b', 'c'].map(call))
@@ -109,7 +109,7 @@ describe('createBatcher', () => {
     })
   }
 
-  test('stops trying one by one once the database is gone', async () => {
+  test('stops retrying one by one once the database is unavailable', async () => {
     let statements = 0
     const call = createBatcher({
       lanes: 1,
@@ -134,7 +134,7 @@ describe('createBatcher', () => {
     await assert.rejects(call(1), /0 results for 1 items/)
   })
 
-  test('a run that throws outright rejects and frees its lane', async () => {
+  test('a run that throws synchronously rejects and frees its lane', async () => {
     let isBroken = true
     const call = createBatcher({
       lanes: 1,
@@ -159,7 +159,7 @@ describe('createBatcher', () => {
     assert.deepEqual(await Promise.all(answers), ['=1', '=2', '=3'])
   })
 
-  test('property: every caller gets the answer to its own item, within the bounds, keys apart', async () => {
+  test('property: every caller gets the answer to its own item, the limits hold, and equal keys never overlap', async () => {
     const calls = fc.array(fc.record({ key: fc.nat(6), turns: fc.nat(3), bad: fc.boolean() }), { maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(
@@ -213,7 +213,7 @@ describe('createBatcher', () => {
   })
 })
 
-/** Lanes whose batches take up to `maxItems` waiting items and end by hand. */
+/** Lanes whose batches take up to `maxItems` waiting items and are ended by the test. */
 function laneBench(max: number, maxItems = Number.POSITIVE_INFINITY, patienceMs = 0) {
   const waiting: string[] = []
   const sent: string[][] = []
@@ -244,7 +244,7 @@ describe('createLanes', () => {
     assert.deepEqual(sent, [['a'], ['b']])
   })
 
-  test('arrivals of one turn while a batch is in flight share a lane, and those of the next turn another', async () => {
+  test('arrivals of one turn while a batch is in flight share a lane, those of the next turn use another', async () => {
     const { sent, arrive } = laneBench(3)
     arrive('a', 'b', 'c')
     assert.deepEqual(sent, [['a']])
@@ -268,7 +268,7 @@ describe('createLanes', () => {
     assert.deepEqual(sent, [['a'], ['b'], ['c', 'd']])
   })
 
-  test('free lanes take the waiting items, in as many batches as there are lanes, and gathering adds no batch', async () => {
+  test('free lanes take the waiting items in as many batches as there are lanes, and gathering adds no batch', async () => {
     const { sent, waiting, lanes, arrive, finish } = laneBench(2, 1)
     arrive('a', 'b', 'c', 'd')
     finish(0)
@@ -282,7 +282,7 @@ describe('createLanes', () => {
     assert.equal(lanes.inFlight.size, 0)
   })
 
-  test('gathering sends one batch, and none when nothing waits any more', async () => {
+  test('gathering sends one batch, and none when nothing is waiting', async () => {
     const { sent, waiting, arrive } = laneBench(3, 1)
     arrive('a', 'b', 'c')
     await turn()
@@ -297,7 +297,7 @@ describe('createLanes', () => {
     assert.deepEqual(sent, [['a'], ['b'], ['e']])
   })
 
-  test('with patience one lane is used as long as its batches end in time', async (t) => {
+  test('with patience only one lane is used while its batches end in time', async (t) => {
     const { tick } = stopClock(t)
     const { sent, waiting, arrive, finish } = laneBench(2, 2, 5)
     arrive('a', 'b', 'c')
@@ -317,7 +317,7 @@ describe('createLanes', () => {
     assert.deepEqual(sent.at(-1), ['e'])
   })
 
-  test('with patience items behind a slow batch get the other lane in time', async (t) => {
+  test('with patience, items behind a slow batch get the other lane in time', async (t) => {
     const { tick } = stopClock(t)
     const { sent, waiting, arrive, finish, lanes } = laneBench(2, 1, 5)
     arrive('a', 'b', 'c', 'd')
@@ -325,7 +325,7 @@ describe('createLanes', () => {
     assert.deepEqual(sent, [['a'], ['b']])
     tick(50)
     assert.deepEqual(waiting, ['c', 'd'])
-    // A quick one ends beside a slow one.
+    // A quick batch ends beside a slow one.
     finish(1)
     assert.deepEqual(sent.length, 2)
     tick(5)
@@ -359,7 +359,7 @@ function reader() {
   return { asked, read }
 }
 
-test('ten equal readers cost two statements: one for the first, and one for all that came meanwhile', async () => {
+test('ten equal readers need two statements: one for the first, one for all that arrived meanwhile', async () => {
   const { asked, read } = reader()
   let bodies: Promise<Buffer>[] = []
   await whileLocked(sql, 'shared', async () => {
@@ -372,7 +372,7 @@ test('ten equal readers cost two statements: one for the first, and one for all 
   assert.deepEqual(asked, ['a', 'a'])
 })
 
-test('readers of several keys cost one statement for each key, and each gets its own', async () => {
+test('readers of several keys need one statement for each key, and each reader gets its own rows', async () => {
   const { asked, read } = reader()
   let bodies: Promise<Buffer>[] = []
   await whileLocked(sql, 'shared', async () => {

@@ -1,4 +1,7 @@
-/** The one place where an error of the driver, a socket or the server is told apart; what a migration makes of it is in migrate.test.ts. */
+/**
+ * How errors of the driver, a socket or the server are classified. What a migration does with them is in
+ * migrate.test.ts.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { classify, DatabaseBusy, DatabaseRefused, DatabaseUnavailable, isNoConnection } from '../../lib/db/errors.ts'
@@ -32,7 +35,7 @@ const ERRORS: readonly [string, Error, typeof DatabaseBusy | typeof DatabaseUnav
   ['a duplicate key', answer('ERROR', '23505'), null, '23505'],
   ['several errors, none of a connection', new AggregateError([new TypeError('told')]), null, ''],
   ['no errors at all', new AggregateError([]), null, ''],
-  ['a mistake of ours', new TypeError('told'), null, ''],
+  ['a programming error', new TypeError('told'), null, ''],
 ]
 
 for (const [what, error, kind, code] of ERRORS) {

@@ -7,7 +7,7 @@ import { fileWith, folder, refusalOf } from '../support/environment.ts'
 
 const secret = 'a-secret-value-9d1f'
 
-/** The lines of the ConfigError that this environment gives. */
+/** The lines of the ConfigError for this environment. */
 const refusal = (env: NodeJS.ProcessEnv) => refusalOf(() => loadConfig(env))
 
 test('an empty environment gives the defaults', () => {
@@ -94,7 +94,7 @@ test('an empty environment gives the defaults', () => {
   })
 })
 
-test('blank is unset, for every variable', () => {
+test('a blank value counts as unset, for every variable', () => {
   const names = [...configTable().matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name!)
   assert.ok(names.length > 20)
   for (const blank of ['', ' ', '\t \n']) {
@@ -150,7 +150,7 @@ const numbers: [name: string, key: keyof Config, text: string, value: number][] 
   ['TELEMETRY_INTERVAL_SECS', 'telemetryIntervalSecs', '3600', 3600],
 ]
 for (const [name, key, text, value] of numbers) {
-  test(`${name}=${text} is taken as it is`, () => {
+  test(`${name}=${text} is accepted unchanged`, () => {
     const config = loadConfig({ [name]: text })
     assert.equal(config[key], value)
     assert.deepEqual(config.warnings, [])
@@ -194,7 +194,7 @@ const thresholds = [
   'COMPUTE_THRESHOLD_REFAULT_PER_MIN',
 ]
 for (const name of thresholds) {
-  test(`${name} is any number that is not negative, and nonsense the default`, () => {
+  test(`${name} accepts any number that is not negative; nonsense gives the default`, () => {
     for (const [text, value] of [
       ['0', 0],
       ['0.05', 0.05],
@@ -230,7 +230,7 @@ for (const [name, key, text, value] of moved) {
 }
 
 for (const name of [...new Set(numbers.map(([name]) => name)), 'BROKER_MEMORY_LIMIT_MB']) {
-  test(`nonsense in ${name} is the default, with a warning`, () => {
+  test(`nonsense in ${name} gives the default, with a warning`, () => {
     for (const nonsense of ['many', '-1', '1.5', '1e3', '0x10', '12 34', '١٢', 'NaN', 'null']) {
       const { warnings, ...values } = loadConfig({ [name]: nonsense })
       const { warnings: none, ...defaults } = loadConfig({})
@@ -269,7 +269,7 @@ for (const [name, values] of [
   ['LISTEN_ADDR', badAddresses],
   ['ADMIN_ADDR', badAddresses],
 ] as typeof refused) {
-  test(`nonsense in ${name} is refused on one line that names it and not the value`, () => {
+  test(`nonsense in ${name} is refused on one line with the name and without the value`, () => {
     for (const value of values) {
       const lines = refusal({ [name]: value })
       assert.equal(lines.length, 1, value)
@@ -279,7 +279,7 @@ for (const [name, values] of [
   })
 }
 
-test('every bad variable has a line of its own', () => {
+test('every invalid variable has its own line', () => {
   const lines = refusal({ LISTEN_ADDR: 'x', LOG_LEVEL: 'x', JOBS: 'x', DB_POOL_MAX_SIZE: 'x', NODE_ENV: 'production' })
   assert.deepEqual(
     lines.map((line) => line.split(/[: ]/)[0]),
@@ -287,7 +287,7 @@ test('every bad variable has a line of its own', () => {
   )
 })
 
-test('an explicit address is bound as written and alone', () => {
+test('an explicit address is bound as written, and no other', () => {
   const cases: [string, string, number][] = [
     ['0.0.0.0:80', '0.0.0.0', 80],
     ['[::]:9090', '::', 9090],
@@ -318,7 +318,7 @@ test('words and flags are read in any case', () => {
   for (const no of ['false', '0', 'no', 'off']) assert.equal(loadConfig({ MIGRATE_ON_START: no }).migrateOnStart, false)
 })
 
-test('the check-in is on unless it is told off in so many words, and only a URL is an address', () => {
+test('the check-in is on unless turned off by a known word, and its address must be a URL', () => {
   for (const off of ['false', '0', 'no', 'off', 'FALSE', ' Off '])
     assert.equal(loadConfig({ TELEMETRY_ENABLED: off }).telemetryEnabled, false)
   for (const on of ['true', '1', 'maybe', 'disabled', ''])
@@ -343,7 +343,7 @@ test('build metadata is cut from the version of the chart, and features are slug
   for (const bad of ['a'.repeat(401), 'ai audit', 'AI', 'ai;sso', '']) assert.equal(features(bad), 'none', bad)
 })
 
-test('production without a database is one clear line', () => {
+test('production without a database is refused on one line', () => {
   assert.deepEqual(refusal({ NODE_ENV: 'production' }), ['DATABASE_URL or PGHOST is required in production'])
   assert.deepEqual(refusal({ NODE_ENV: 'production', DATABASE_URL: '  ' }), [
     'DATABASE_URL or PGHOST is required in production',
@@ -413,7 +413,7 @@ test('a variable and its file together are refused', () => {
   assert.ok(!lines[0]!.includes(secret))
 })
 
-test('a token file that cannot be read, or is empty, is refused with its variable and path', () => {
+test('a token file that is unreadable or empty is refused with its variable and path', () => {
   for (const path of [join(folder, 'absent'), folder, fileWith('empty', ''), fileWith('blank', ' \n')]) {
     const lines = refusal({ BROKER_AUTH_TOKEN_FILE: path })
     assert.equal(lines.length, 1)
@@ -429,13 +429,13 @@ test('a short token is a warning that names the variable', () => {
   assert.ok(!warnings('quince')[0]!.includes('quince'))
 })
 
-test('a token that no header can carry is a warning', () => {
+test('a token that no header can carry gives a warning', () => {
   const warnings = (value: string) => loadConfig({ BROKER_TOKEN_READ: value, METRICS_WORKLOAD_LABELS: 'off' }).warnings
   assert.equal(warnings(`${secret}\n${secret}`).length, 1)
   assert.equal(warnings(`${secret}é`).length, 1)
 })
 
-test('a token under an unknown name is a warning that names the variable, and grants nothing', () => {
+test('a token under an unknown name gives a warning with the variable, and grants nothing', () => {
   for (const name of [
     'BROKER_TOKEN_ADMIN',
     'BROKER_TOKEN_CATALOG',
@@ -449,7 +449,7 @@ test('a token under an unknown name is a warning that names the variable, and gr
   assert.deepEqual(loadConfig({ BROKER_TOKEN_ADMIN: ' ', BROKER_TOKEN_READ_FILE: '' }).warnings, [])
 })
 
-test('what is printed holds neither tokens nor the password', () => {
+test('the printed configuration has neither tokens nor the password', () => {
   const env = {
     BROKER_TOKEN_READ: `${secret}-1`,
     BROKER_TOKEN_INGEST_FILE: fileWith('ingest', `${secret}-2`),
@@ -478,7 +478,7 @@ for (const [url, printed] of urls) {
     assert.equal(redacted(loadConfig({ DATABASE_URL: url })).DATABASE_URL, printed))
 }
 
-test('docs/configuration.md has the table', () => {
+test('the table in docs/configuration.md is up to date', () => {
   const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
   assert.ok(
     page.includes(`<!-- config:start -->\n${configTable()}\n<!-- config:end -->`),

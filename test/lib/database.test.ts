@@ -23,7 +23,7 @@ import { noLog } from '../support/log.ts'
 import { type FaultyProxy, startProxy } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
-// However long an attempt takes on a busy machine, a call whose connection is lost has its second one.
+// The clock stands still, so that a call whose connection is lost is always retried, however slow the machine.
 holdClock()
 
 let home: TestDatabase
@@ -53,7 +53,7 @@ async function proxied(): Promise<FaultyProxy> {
 
 const GATES = ['ingest', 'read', 'probe', 'job'] as const
 const LOCK = 4711
-/** A wait that would end no test: what returns before it returned for another reason. */
+/** A wait longer than any test: a call that returns before has another reason. */
 const NEVER_MS = 3_600_000
 const one = (sql: Sql) => sql`select 1 as one`
 const sleep = (seconds: number) => (sql: Sql) => sql`select pg_sleep(${seconds}::float8)`
@@ -65,7 +65,7 @@ async function failure(promise: Promise<unknown>): Promise<Error & { code?: stri
   )
 }
 
-/** Holds a lock that `waits` waits for, until it is let go. */
+/** Holds the lock that `waits` waits for; the result releases it. */
 async function holdLock(): Promise<() => Promise<void>> {
   let freeBuffer = () => {}
   const held = new Promise<void>((resolve) => {
@@ -90,7 +90,7 @@ async function holdLock(): Promise<() => Promise<void>> {
 /** A statement that lasts as long as the lock is held. */
 const waits = (sql: Sql) => sql`select pg_advisory_xact_lock_shared(${LOCK}), 1 as one`
 
-/** Until so many sessions wait for the lock: their statements are under way. */
+/** Resolves when this many sessions wait for the lock, so their statements are running. */
 const areWaiting = (sessions: number) =>
   until(`${sessions} wait`, async () => {
     const [row] =
@@ -98,14 +98,14 @@ const areWaiting = (sessions: number) =>
     return row!.n === sessions
   })
 
-/** Whether the promise has come to anything, as far as that is decided now. */
+/** Whether the promise is settled by now. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   const open = {}
   const first = await Promise.race([promise.catch(() => {}), turn().then(() => open)])
   return first !== open
 }
 
-/** The present value of a setting in a session of that gate. */
+/** The value of a setting in a session of that gate. */
 async function setting(database: Database, gate: GateName, name: string): Promise<string> {
   const [row] = await database[gate]((sql) => sql<{ value: string }[]>`select current_setting(${name}) as value`)
   return row!.value
@@ -133,7 +133,7 @@ describe('database', () => {
       assert.equal(await read.json((sql) => sql`select 1 where false`), null)
     })
 
-    test('bigint, numeric and timestamps arrive as exact text', async () => {
+    test('bigint, numeric and timestamps are returned as exact text', async () => {
       const { read } = open()
       const [row] = await read(
         (sql) =>
@@ -145,7 +145,7 @@ describe('database', () => {
       )
     })
 
-    test('timestamp parameters are taken as written, dates as UTC', async () => {
+    test('timestamp parameters are stored as written, dates as UTC', async () => {
       const { read } = open()
       const text = '2026-01-02 03:04:05.678901'
       const [row] = await read(
@@ -155,7 +155,7 @@ describe('database', () => {
       assert.deepEqual({ ...row }, { text, date: '2026-01-02 03:04:05.678' })
     })
 
-    test('arrays survive every character', async () => {
+    test('array elements with special characters are unchanged', async () => {
       const { read } = open()
       const texts = ['', 'a,b', '{}', '"', '\\', "'", 'null', 'NULL', ' é\n\t', '\\"']
       const [row] = await read(
@@ -170,7 +170,7 @@ describe('database', () => {
   })
 
   describe('sessions', () => {
-    test('carry the name, UTC, the statement timeout, and plans by index except for jobs and probes', async () => {
+    test('have the application name, UTC, the statement timeout, and index plans except for jobs and probes', async () => {
       const database = open({ statementTimeoutMs: 4_321 })
       for (const gate of GATES) {
         assert.equal(await setting(database, gate, 'application_name'), 'database-test')
@@ -183,7 +183,7 @@ describe('database', () => {
       }
     })
 
-    test('without prepared statements carry only the name and leave no statement behind', async () => {
+    test('with prepared statements off have only the application name and keep no prepared statement', async () => {
       const database = open({ prepare: false, statementTimeoutMs: 4_321 })
       assert.equal(await setting(database, 'read', 'application_name'), 'database-test')
       assert.equal(await setting(database, 'read', 'statement_timeout'), '0')
@@ -191,7 +191,7 @@ describe('database', () => {
       assert.equal(String(await database.read.json((sql) => sql`select count(*) from pg_prepared_statements`)), '0')
     })
 
-    test('split the pool over four gates, one each at least, and never more than there are', () => {
+    test('are split over four gates, at least one each, and never exceed the pool', () => {
       assert.deepEqual(splitPool(1), { ingest: 1, read: 1, probe: 1, job: 1 })
       assert.deepEqual(splitPool(6), { ingest: 2, read: 2, probe: 1, job: 1 })
       assert.deepEqual(splitPool(7), { ingest: 2, read: 3, probe: 1, job: 1 })
@@ -203,7 +203,7 @@ describe('database', () => {
       }
     })
 
-    test('never exceed the gate, and go back to zero', async () => {
+    test('never exceed the gate, and all are idle afterwards', async () => {
       const database = open({ poolMax: 5, applicationName: 'database-test-limit' })
       const count = (sql: Sql) =>
         sql<
@@ -217,7 +217,7 @@ describe('database', () => {
   })
 
   describe('faults of the statement', () => {
-    test('a statement timeout is DatabaseBusy and says what the database said', async () => {
+    test('a statement timeout is DatabaseBusy with the message of the database', async () => {
       const error = await failure(
         open({ statementTimeoutMs: 100, deadlineMs: 60_000 }).read(
           (sql) => sql`select pg_sleep(600), ${'secret'}::text`,
@@ -236,7 +236,7 @@ describe('database', () => {
       assert.ok(error instanceof DatabaseBusy)
     })
 
-    test('a deadlock is tried again and both callers succeed', async () => {
+    test('a deadlock is retried and both callers succeed', async () => {
       const database = open({ poolMax: 5 })
       const both = (first: number, second: number) => (sql: Sql) =>
         sql`
@@ -245,14 +245,14 @@ describe('database', () => {
         select pg_advisory_xact_lock(${second}::int) from s`
       const freeBuffer = await holdLock()
       const calls = Promise.all([database.read(both(1, 2)), database.read(both(2, 1))])
-      // Each has its first by now.
+      // By now each holds its first lock.
       await areWaiting(2)
       await freeBuffer()
       await calls
       assert.ok(database.read.stats.retried >= 1)
     })
 
-    test('a serialization failure is tried again a bounded number of times', async () => {
+    test('a serialization failure is retried a limited number of times', async () => {
       const database = open({ retries: 2 })
       let attempts = 0
       const error = await failure(
@@ -265,7 +265,7 @@ describe('database', () => {
       assert.equal(attempts, 3)
     })
 
-    test('what the statement got wrong comes back unchanged and is not repeated', async () => {
+    test('an error of the statement itself is returned unchanged and not retried', async () => {
       const database = open()
       let attempts = 0
       const error = await failure(
@@ -280,7 +280,7 @@ describe('database', () => {
       assert.equal(database.read.stats.open, 1)
     })
 
-    test('undefined parameters, one after another, cost no pool', async () => {
+    test('undefined parameters fail, and the pool is not replaced', async () => {
       const database = open({ deadlineMs: 10_000 })
       const bad = (sql: Sql) => sql`select ${undefined as unknown as string}::text`
       await database.read(one)
@@ -294,7 +294,7 @@ describe('database', () => {
       assert.equal(database.read.stats.replaced, 0)
     })
 
-    test('a table altered under a prepared statement goes unnoticed', async () => {
+    test('a table altered under a prepared statement causes no error', async () => {
       const database = open()
       await home.adminSql`create table altered (a int)`
       await home.adminSql`insert into altered values (1)`
@@ -304,7 +304,7 @@ describe('database', () => {
       assert.deepEqual([...(await database.read(all))], [{ a: 1, b: null }])
     })
 
-    test('a server that has become read-only is left, for there may be another', async () => {
+    test('a statement refused by a read-only server is retried on a new connection', async () => {
       const database = open({ retries: 1 })
       await home.adminSql`create table written (a int)`
       await database.ingest((sql) => sql`set default_transaction_read_only = on`)
@@ -326,7 +326,7 @@ describe('database', () => {
   })
 
   describe('fixed statements', () => {
-    test('take their values in order', async () => {
+    test('pass their values in order', async () => {
       const statement = fixed<[{ a: string; b: number }]>("select $1::text as a, 'in \\u0001' as between, $2::int as b")
       const { ingest, read } = open()
       for (const gate of [ingest, read, open({ prepare: false }).read]) {
@@ -335,12 +335,12 @@ describe('database', () => {
       }
     })
 
-    test('without values, and as bytes', async () => {
+    test('run without values, and return bytes', async () => {
       const { read } = open()
       assert.deepEqual(await read.json((sql) => fixed('select 1')(sql)), Buffer.from('1'))
     })
 
-    test('want each placeholder once and in order, and as many values', async () => {
+    test('need each placeholder once and in order, and as many values', async () => {
       for (const text of ['select $2', 'select $1, $1', 'select $2, $1', 'select $0', 'select $1, $3'])
         assert.throws(() => fixed(text), TypeError, text)
       const { read } = open()
@@ -351,8 +351,8 @@ describe('database', () => {
     })
   })
 
-  describe('what is done', () => {
-    test('a query that is done holds neither its values nor its rows', async () => {
+  describe('memory after a query', () => {
+    test('a finished query holds neither its values nor its rows', async () => {
       const { read } = open()
       for (const isRaw of [false, true]) {
         let query: (PromiseLike<unknown[]> & Record<string, unknown>) | undefined
@@ -368,7 +368,7 @@ describe('database', () => {
       }
     })
 
-    test('values and rows are gone with the young objects: no full collection has to find them', async () => {
+    test('values and rows are freed by young collections, without a full collection', async () => {
       const { read } = open()
       const [ROUNDS, BYTES] = [100, 50_000]
       const text = (round: number) => String(round).padStart(BYTES, 'x')
@@ -384,7 +384,7 @@ describe('database', () => {
   })
 
   describe('the gate', () => {
-    test('full: refuses quickly, and leaves the other gates alone', async () => {
+    test('a full gate refuses at once and does not affect the other gates', async () => {
       const database = open({ maxQueue: 1 })
       const freeBuffer = await holdLock()
       const busy = [database.read(waits), database.read(waits)]
@@ -398,7 +398,7 @@ describe('database', () => {
       await Promise.all(busy)
     })
 
-    test('waits at most waitMs', async (t) => {
+    test('a call waits at most waitMs', async (t) => {
       const database = open({ waitMs: 100 })
       const freeBuffer = await holdLock()
       const busy = database.read(waits)
@@ -415,7 +415,7 @@ describe('database', () => {
       await busy
     })
 
-    test('within: the caller leaves in time, and the connection that did not answer is cut', async (t) => {
+    test('within: the caller gets its error in time, and the connection that did not answer is closed', async (t) => {
       const database = open()
       const freeBuffer = await holdLock()
       await database.probe.within(NEVER_MS, one)
@@ -435,7 +435,7 @@ describe('database', () => {
       await freeBuffer()
     })
 
-    test('within: who leaves while still queued costs nobody a connection', async (t) => {
+    test('within: a call that gives up while queued closes no connection', async (t) => {
       const database = open()
       const freeBuffer = await holdLock()
       const busy = database.probe(waits)
@@ -460,7 +460,7 @@ describe('database', () => {
       assert.equal(wasBuilt, false)
     })
 
-    test('within: leaving between two attempts, nothing is sent any more', async (t) => {
+    test('within: a call that gives up between two attempts sends nothing more', async (t) => {
       const database = open({ retries: 5 })
       const clock = stopClock(t)
       let attempts = 0
@@ -480,7 +480,7 @@ describe('database', () => {
       assert.equal(attempts, sent)
     })
 
-    test('once: waits so long for its turn, and then as long as the statement takes', async (t) => {
+    test('once: the wait for a slot is limited, the statement is not', async (t) => {
       const database = open()
       let freeBuffer = await holdLock()
       const busy = database.job(waits)
@@ -513,7 +513,7 @@ describe('database', () => {
       assert.equal((await long).length, 1)
     })
 
-    test('once: there is no second attempt, where others have one', async () => {
+    test('once: a lost connection is not retried, other calls are', async () => {
       const database = open()
       const kill = (sql: Sql) => sql`select pg_terminate_backend(pg_backend_pid())`
       const { retried } = database.job.stats
@@ -525,7 +525,7 @@ describe('database', () => {
   })
 
   describe('lost connections', { timeout: 900_000 }, () => {
-    test('nobody listening: DatabaseUnavailable, after as many attempts as it is given', async () => {
+    test('a closed port is DatabaseUnavailable after all retries', async () => {
       const server = net.createServer().listen(0, '127.0.0.1')
       await once(server, 'listening')
       const { port } = server.address() as net.AddressInfo
@@ -538,12 +538,12 @@ describe('database', () => {
       assert.equal(database.read.stats.retried, 2)
     })
 
-    test('no such socket: DatabaseUnavailable', async () => {
+    test('a missing socket is DatabaseUnavailable', async () => {
       const database = open({ connection: { host: '/nonexistent', port: 5432, user: 'nobody', database: 'nothing' } })
       assert.ok((await failure(database.read(one))) instanceof DatabaseUnavailable)
     })
 
-    test('a server that closes during startup is not dialled without end', async () => {
+    test('a server that closes during startup is dialled at most three times', async () => {
       const proxy = await proxied()
       proxy.slam(true)
       const database = open({ connection: proxy.connection })
@@ -554,7 +554,7 @@ describe('database', () => {
     })
 
     for (const harm of ['cut', 'halfClose'] as const) {
-      test(`${harm} under a statement: it is sent again on a new connection, and listeners hear of it`, async () => {
+      test(`${harm} under a statement: it is sent again on a new connection, and listeners are called`, async () => {
         const proxy = await proxied()
         const database = open({ connection: proxy.connection })
         const heard: string[] = []
@@ -574,7 +574,7 @@ describe('database', () => {
       })
     }
 
-    test('without retries the caller hears DatabaseUnavailable', async () => {
+    test('without retries a lost connection is DatabaseUnavailable', async () => {
       const proxy = await proxied()
       const database = open({ connection: proxy.connection, retries: 0 })
       const freeBuffer = await holdLock()
@@ -589,7 +589,7 @@ describe('database', () => {
       [1_999, 1],
       [2_000, 0],
     ] as const) {
-      test(`lost ${ms} ms into a call: ${retried === 1 ? 'sent again' : 'not sent again, for the caller has waited long enough'}`, async (t) => {
+      test(`lost ${ms} ms into a call: ${retried === 1 ? 'sent again' : 'not sent again'}`, async (t) => {
         const database = open()
         const freeBuffer = await holdLock()
         const clock = stopClock(t)
@@ -607,7 +607,7 @@ describe('database', () => {
       })
     }
 
-    test('cut while idle costs nobody anything', async () => {
+    test('a connection that is cut while idle fails no call', async () => {
       const proxy = await proxied()
       const database = open({ connection: proxy.connection, retries: 0 })
       await database.read(one)
@@ -616,7 +616,7 @@ describe('database', () => {
       assert.equal((await database.read(one)).length, 1)
     })
 
-    test('silence: the pool is replaced, everything in flight told at once, and service resumes', async (t) => {
+    test('a silent server: the pool is replaced, all running calls fail at once, and calls succeed when it answers again', async (t) => {
       const proxy = await proxied()
       const clock = stopClock(t)
       const database = open({ connection: proxy.connection, poolMax: 7, deadlineMs: 1_000 })
@@ -664,7 +664,7 @@ describe('database', () => {
       assert.equal((await database.read(one)).length, 1)
     })
 
-    test('slow is not silent: a blocked event loop replaces nothing', async () => {
+    test('a blocked event loop is not taken for a silent server', async () => {
       const DEADLINE_MS = 1_500
       const database = open({ deadlineMs: DEADLINE_MS })
       await database.read(one)
@@ -676,7 +676,7 @@ describe('database', () => {
       assert.equal(database.read.stats.replaced, 0)
     })
 
-    test('a dead first host leads to the second', async () => {
+    test('a dead first host is skipped for the second', async () => {
       const proxy = await proxied()
       const { user, password, host, port, database: name } = proxy.connection
       const database = open({ connection: `postgres://${user}:${password}@127.0.0.1:1,${host}:${port}/${name}` })
@@ -701,7 +701,7 @@ describe('database', () => {
       await database.end()
     })
 
-    test('returns at once when idle and says goodbye to the server', async () => {
+    test('returns at once when idle and closes its sessions on the server', async () => {
       const database = open({ applicationName: 'database-test-end' })
       await Promise.all(GATES.map((gate) => database[gate](one)))
       await database.end(NEVER_MS)
@@ -712,7 +712,7 @@ describe('database', () => {
       })
     })
 
-    test('is bounded under a hanging statement, one that waits and a server gone silent', async (t) => {
+    test('ends in time despite a hanging statement, a waiting one and a silent server', async (t) => {
       const proxy = await proxied()
       const database = open({ connection: proxy.connection })
       const freeBuffer = await holdLock()
@@ -732,7 +732,7 @@ describe('database', () => {
     })
   })
 
-  describe('the fence', () => {
+  describe('the rule against transactions', () => {
     const FORBIDDEN =
       /\.begin\s*\(|\.reserve\s*\(|\.(readable|writable)\s*\(\)|[`'"]\s*copy\s|\bcopy\b[^\n]*\b(from\s+stdin|to\s+stdout)\b/i
 
@@ -746,7 +746,7 @@ describe('database', () => {
       }
     })
 
-    test('recognises what it forbids', () => {
+    test('the pattern matches what it forbids', () => {
       for (const text of [
         'await sql.begin(async',
         'sql.reserve()',
@@ -760,7 +760,7 @@ describe('database', () => {
   })
 })
 
-test('a server that takes the connection and says nothing is given up, and calls go on being answered', async () => {
+test('a server that accepts the connection but stays silent is a CONNECT_TIMEOUT and frees its slot', async () => {
   const silent = net.createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const { port } = silent.address() as net.AddressInfo

@@ -27,7 +27,7 @@ import {
 
 const OTHER: Account = { uid: process.getuid!(), gid: process.getgid!(), name: 'somebody' }
 
-/** A closed data folder below a closed folder, and the place of the shared folder. */
+/** A closed data folder inside a closed folder, and the place of the shared folder. */
 function folders(t: TestContext) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'broker-root-')))
   t.after(() => rmSync(root, { recursive: true, force: true }))
@@ -45,7 +45,7 @@ function folders(t: TestContext) {
   }
 }
 
-/** Another user, simulated by the modes of folders: these tests need no second account. */
+/** The other user is simulated by the modes of folders, so that no second account is needed. */
 function otherUser(root: string): Launcher {
   const canEnter = (path: string): boolean =>
     path.length <= root.length || (canEnter(dirname(path)) && existsSync(path) && (statSync(path).mode & 0o001) !== 0)
@@ -80,7 +80,7 @@ test('a folder that the other user can enter is used as it is', (t) => {
   assert.equal(statSync(dataDir).mode & 0o777, 0o755)
 })
 
-test('a closed folder with nothing but our entries is opened for passing; one with another entry is not', (t) => {
+test('a closed folder with only our entries is opened for passing; one with another entry is not', (t) => {
   const site = folders(t)
   const ours = site.make('ours', 0o700)
   cluster(ours)
@@ -122,7 +122,7 @@ test('the shared folder is found without the link, after a move with it, and onc
   assert.equal(choose(site, moved), home)
 })
 
-test('a cluster that the other user cannot reach ends in a sentence, also behind a link of somebody else', (t) => {
+test('a cluster that the other user cannot reach is refused with the reason, also behind a foreign link', (t) => {
   const site = folders(t)
   const refusal = { name: 'EmbeddedUnavailable', message: /^DATA_DIR: somebody.* cannot enter .*; set DATABASE_URL/ }
   cluster(site.dataDir)

@@ -87,7 +87,7 @@ test('two processes that start at once on an empty folder share one server', asy
   assert.ok(isGone(dataDir, one!.pid))
 })
 
-test('the owner stops the server when it ends; an attached process starts it again and owns it then', async (t) => {
+test('the owner stops the server when it ends; an attached process then starts it again and owns it', async (t) => {
   const site = await installation(t)
   const { dataDir } = site
   const owner = site.other()
@@ -157,7 +157,7 @@ test('kill -9 of the server: the process that started it starts it again, with t
   assert.equal(server.attached, false)
 })
 
-test('a server that was told to stop, but is held up by a client that stays, is replaced', async (t) => {
+test('a server that was told to stop, but waits for a client, is replaced', async (t) => {
   const site = await installation(t)
   const server = await site.start()
   const pool = openPool(server.options, { max: 1, fetch_types: false })
@@ -183,14 +183,14 @@ test('after kill -9 of owner and server the next start recovers', async (t) => {
   assert.equal((await query(server, 'select 1')).length, 1)
 })
 
-test('a stale pid file whose number belongs to another program now is no obstacle', async (t) => {
+test('a stale pid file whose number belongs to another program is ignored', async (t) => {
   const site = await installation(t)
   const { dataDir } = site
   const cluster = join(dataDir, 'postgres')
   const first = await site.start()
   const pidFile = readFileSync(join(cluster, 'postmaster.pid'), 'utf8')
   await first.stop()
-  // With the user of the server: PostgreSQL ignores processes of other users.
+  // Run as the user of the server: PostgreSQL ignores processes of other users.
   const { uid, gid } = statSync(cluster)
   const bystander = spawn('sleep', ['600'], isRoot ? { uid, gid } : {})
   site.atEnd(() => bystander.kill())
@@ -238,7 +238,7 @@ test('a pool opens on the options and on both libpq forms of the URL', async (t)
   await tcp.end()
 })
 
-test('a folder that cannot be a cluster ends in a message of the server', async (t) => {
+test('a folder that cannot be a cluster is refused with the message of the server', async (t) => {
   const site = await installation(t)
   const { dataDir } = site
   const first = await site.start()
@@ -260,7 +260,7 @@ test('a platform without binaries or sockets is told to set DATABASE_URL', () =>
   }
 })
 
-test('library links that the installation left out are made, once', (t) => {
+test('library links missing from the installation are created once', (t) => {
   const root = mkdtempSync(join(tmpdir(), 'broker-links-'))
   t.after(() => rmSync(root, { recursive: true }))
   mkdirSync(join(root, 'native/lib'), { recursive: true })
@@ -288,7 +288,7 @@ for (const [severity, code] of [
   })
 }
 
-test('without a socket no server is ready; an error other than of the connection is thrown', async (t) => {
+test('without a socket no server is ready; an error that is not about the connection is thrown', async (t) => {
   const server = await answering(t, 'ERROR', '42601')
   assert.equal(await accepts({ ...server, host: join(server.host, 'not-there') }), false)
   await assert.rejects(accepts(server), { code: '42601' })

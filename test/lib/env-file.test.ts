@@ -12,14 +12,14 @@ function folder(t: TestContext, text?: string): string {
   return path
 }
 
-test('the file says what the environment does not, an empty value included', (t) => {
+test('the file adds variables that the environment lacks, and an empty variable is not overwritten', (t) => {
   const env = { LOG_LEVEL: 'warn', DATABASE_URL: '' }
   const merged = withEnvFile(env, folder(t, 'LOG_LEVEL=debug\nDATABASE_URL=postgres://file\nDATA_DIR=kept\n'))
   assert.deepEqual(merged, { LOG_LEVEL: 'warn', DATABASE_URL: '', DATA_DIR: 'kept' })
   assert.deepEqual(env, { LOG_LEVEL: 'warn', DATABASE_URL: '' }, 'and no child process inherits it')
 })
 
-test('comments, quotes, export, blanks and CRLF are read as people write them', (t) => {
+test('comments, quotes, export, blanks and CRLF are parsed', (t) => {
   const text =
     '# a comment\r\nexport A=1\r\nB = "two # words"\r\nC=\'#3\' # why\r\nD=postgres://u:p@h/d?x=1#y\r\n\r\nE=\r\n'
   assert.deepEqual(withEnvFile({}, folder(t, text)), {
@@ -31,7 +31,7 @@ test('comments, quotes, export, blanks and CRLF are read as people write them', 
   })
 })
 
-test('no file, or a folder of that name: the environment alone', (t) => {
+test('without a file, or with a folder of that name, only the environment counts', (t) => {
   const env = { A: '1' }
   const path = folder(t)
   assert.equal(withEnvFile(env, path), env)
@@ -39,7 +39,7 @@ test('no file, or a folder of that name: the environment alone', (t) => {
   assert.equal(withEnvFile(env, path), env)
 })
 
-test('a file that cannot be read stops the program, without its content', (t) => {
+test('an unreadable file stops the program', (t) => {
   const path = folder(t)
   writeFileSync(join(path, 'file'), 'A=secret')
   assert.throws(() => withEnvFile({}, join(path, 'file')), {

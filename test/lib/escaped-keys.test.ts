@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { misreadsEscapedKeys } from '../../lib/process/escaped-keys.ts'
 
-/** In the `managedFields` of any pod with a container of this name. */
+/** Found in the `managedFields` of any pod with a container of this name. */
 const OF_A_POD = '{".":{},"k:{\\"name\\":\\"app\\"}":{}}'
-/** A key that is what stands in that text, as long as that key is. */
+/** A key that equals the text found there, of the same length. */
 const MADE_FOR_IT = JSON.stringify({ '.': {}, 'k:{\\"name\\":\\"ap': {} })
 
-test('whether keys are misread is found by asking, whatever is read before', () => {
+test('misread keys are detected by a probe, whatever was parsed before', () => {
   const isMisread = misreadsEscapedKeys()
   JSON.parse(MADE_FOR_IT)
   assert.equal(Object.keys(JSON.parse(OF_A_POD))[1] !== 'k:{"name":"app"}', isMisread)

@@ -8,7 +8,7 @@ import { migrate } from '../../sql/migrate/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { logTo } from '../support/log.ts'
 
-/** An empty database, and releases that consist of function files alone. */
+/** An empty database, and releases that consist only of function files. */
 async function scene(t: TestContext) {
   const { adminSql: sql, url, drop } = await createTestDatabase()
   const folders: string[] = []
@@ -83,7 +83,7 @@ for (const [title, broken, message] of [
   })
 }
 
-test('functions of the release before stay for its replicas, also when its own start applies them again', async (t) => {
+test('functions of the previous release stay for its replicas, also when one of them starts and applies them again', async (t) => {
   const { sql, release, apply } = await scene(t)
   const before = release({
     'entry.sql': sqlFunction('entry', 'select old_step() + 1'),

@@ -37,7 +37,7 @@ describe('gate', () => {
     gate.close()
   })
 
-  test('hands a slot to whoever waits longest', () => {
+  test('hands a free slot to the longest waiter', () => {
     const gate = new SlotGate(['a'], LIMITS)
     enter(gate)
     const waiting = [enter(gate), enter(gate), enter(gate)]
@@ -90,7 +90,7 @@ describe('gate', () => {
     assert.equal(enter(gate).slot, 'a')
   })
 
-  test('a timer that fires a fraction of a millisecond early finds the wait over', (t) => {
+  test('a timer that fires a fraction of a millisecond early still ends the wait', (t) => {
     const clock = stopClock(t)
     const gate = new SlotGate(['a'], { maxQueue: 10, waitMs: 200 })
     enter(gate)
@@ -100,7 +100,7 @@ describe('gate', () => {
     assert.equal(waiting.error?.code, 'GATE_TIMEOUT')
   })
 
-  test('forgets who gave up, wherever in the queue', () => {
+  test('removes waiters that gave up, wherever they are in the queue', () => {
     const gate = new SlotGate(['a'], LIMITS)
     enter(gate)
     const [first, second, third] = [enter(gate), enter(gate), enter(gate)] as const
@@ -114,7 +114,7 @@ describe('gate', () => {
     assert.deepEqual([gate.stats.inFlight, gate.stats.waiting], [0, 0])
   })
 
-  test('closed: refuses those who wait and those who come, even with a slot free', () => {
+  test('a closed gate refuses waiting and new calls, even with a slot free', () => {
     const gate = new SlotGate(['a'], LIMITS)
     enter(gate)
     const waiting = enter(gate)

@@ -1,4 +1,7 @@
-/** What is older than the days that it is kept is in no answer, also before retention has deleted it; 0 days keep everything. */
+/**
+ * Rows older than their retention are in no answer, even before the job has deleted them; a retention of 0 days keeps
+ * everything.
+ */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { history, keep, minute, pairs } from '../compute/minutes.ts'
@@ -17,7 +20,7 @@ const aDay = await startApp({ ...settings('1'), SECCOMP_PROFILES_CACHE_TTL_SECS:
 const forever = await startApp({ ...settings('0'), SECCOMP_PROFILES_CACHE_TTL_SECS: '0' })
 type App = typeof aDay
 
-/** A day that has passed, and one that has not. */
+/** Ages in hours: one older than a day, one younger. */
 const [OLD, YOUNG] = [40, 23]
 const ago = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, -1)
 const read = async (app: App, path: string) => {
@@ -82,7 +85,7 @@ for (const [what, app, isKept] of EACH) {
     assert.deepEqual(await read(app, `/seccomp/denials?since=${ago(1)}Z`), [])
   })
 
-  test(`what profiles tell of denials, which are kept for ${what}`, async () => {
+  test(`denials in profiles, kept for ${what}`, async () => {
     const [web, blind] = ['rolled', 'blind'].map((namespace) => ({ namespace, kind: 'Deployment', name: 'web' }))
     await storeWorkloads(
       app.sql,
@@ -104,13 +107,13 @@ for (const [what, app, isKept] of EACH) {
     }
     const { total, syscalls } = await denials(web)
     assert.deepEqual([total, syscalls], isKept ? [7, ['old', 'young']] : [2, ['young']])
-    // One that is not known blinds its namespace for as long as it is kept.
+    // A denial of an unknown workload makes the counts of its namespace unknown for as long as it is kept.
     assert.deepEqual((await denials(blind)) === null, isKept)
     await storeDenials(app.sql, [{ ...unknown, pod: 'v', lastSeen: ago(YOUNG) }])
     assert.equal(await denials(blind), null)
   })
 
-  test(`what ran, kept for ${what}`, async () => {
+  test(`executables, kept for ${what}`, async () => {
     const [namespace, image] = [newRuntimeNamespace(), newImage()]
     await storeExecutables(
       app.sql,
@@ -141,7 +144,7 @@ for (const [what, app, isKept] of EACH) {
     assert.deepEqual(paths(page.entries), kept('/bin/old', '/bin/young'))
   })
 
-  test(`results of checking images, kept for ${what}`, async () => {
+  test(`results of image checks, kept for ${what}`, async () => {
     const namespace = newNamespace()
     const [old, young] = [newDigest(), newDigest()]
     const repository = `registry.test/${namespace}/app`
@@ -191,7 +194,7 @@ test('minutes and waits, kept for one day', async () => {
   }
   isYoung((await history(aDay, c, 10_080)) as { ts: string }[])
   isYoung((await pairs(aDay, { node: 'node-a', minutes: 10_080 })) as { ts: string }[])
-  // What is folded goes the same way.
+  // Folded minutes are kept as long.
   await keep(aDay, [c], { ts: `${ago(OLD).slice(0, 13)}:00:00Z`, resolution_secs: 300 })
   await keep(aDay, [c], { ts: `${ago(YOUNG).slice(0, 13)}:00:00Z`, resolution_secs: 300 })
   const rows = await history(aDay, c, 10_080)

@@ -1,6 +1,6 @@
 /**
- * Writers of many rows take their locks in one order, whichever order their documents have. A deadlock would be retried by the
- * pool and show in nothing but time, so statements are run here without it.
+ * Writers of many rows take their locks in one order, whatever the order of their documents. The pool would retry a
+ * deadlock, so that it shows only as a delay; therefore statements run here without the pool.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -17,7 +17,7 @@ const time = (second: number) => `2026-01-01T00:00:0${second}`
 
 const array = (values: readonly unknown[]) => `{${values.map((value) => `"${value}"`).join()}}`
 
-/** Each path of each owner; a later second is five minutes on. */
+/** Each path of each owner; each `second` is five minutes later. */
 function executables(on: postgres.Sql, owners: readonly string[], paths: readonly string[], second: number) {
   const rows = owners.flatMap((_, owner) => paths.map((path) => ({ owner: owner + 1, path })))
   const each = (value: unknown) => array(rows.map(() => value))
@@ -110,7 +110,7 @@ const writers: Record<string, Write> = {
     })
     return on`select add_syscalls(${JSON.stringify(keys.map(record))}::text::json, null)`
   },
-  // Each writer has pods of its own, whose order is not that of the workloads that they share.
+  // Each writer has its own pods, in another order than the workloads that they share.
   'the unions of add_syscalls': async (on, keys, second) => {
     const pods = keys.map((name, i) => ({ pod_name: `${keys[0]}-${second}-${9 - i}`, name }))
     const posted = pods.map(({ pod_name, name }) => ({
@@ -141,7 +141,7 @@ const writers: Record<string, Write> = {
     }
     return on`select * from store_denials(${JSON.stringify(document)}::text::json)`
   },
-  // The rows are of one owner, and so is the order of their paths.
+  // All rows have one owner, so the order of paths decides.
   store_executables: (on, keys, second) => executables(on, ['o'], keys, second),
   'store_executables, of many owners': (on, keys, second) => executables(on, keys, ['p'], second),
   store_heartbeats: (on, keys, second) => heartbeats(on, keys, [second]),
@@ -149,7 +149,7 @@ const writers: Record<string, Write> = {
   store_minutes: (on, keys, second) => minutes(on, keys, second, 60),
   'store_minutes, of the same time': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 60),
   'store_minutes, of five minutes': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 300),
-  // All of one node, whose row comes last.
+  // All samples are of one node, whose row is locked last.
   store_samples: (on, keys, second) => {
     const node = {
       node: 'n',
@@ -168,8 +168,8 @@ const writers: Record<string, Write> = {
 }
 
 /**
- * While a third session holds the row in the middle, the first writer comes up to it from one side, the second from the other. Who
- * keeps to the order waits behind the first; who does not holds what the first needs next.
+ * While a third session holds the row in the middle, the first writer reaches it from one side and the second from the
+ * other. A writer that keeps the order waits behind the first; one that does not holds what the first needs next.
  */
 async function assertNoCircle(write: Write, keys: [string, string, string]): Promise<void> {
   const writes: Promise<unknown>[] = []
@@ -188,9 +188,9 @@ async function assertNoCircle(write: Write, keys: [string, string, string]): Pro
 }
 
 for (const [name, write] of Object.entries(writers)) {
-  test(`${name}: rows that are new`, () => assertNoCircle(write, [`${name}-1`, `${name}-2`, `${name}-3`]))
+  test(`${name}: new rows`, () => assertNoCircle(write, [`${name}-1`, `${name}-2`, `${name}-3`]))
 
-  test(`${name}: rows that are stored`, async () => {
+  test(`${name}: stored rows`, async () => {
     const keys: [string, string, string] = [`${name}-4`, `${name}-5`, `${name}-6`]
     await write(sql, keys, 0)
     await assertNoCircle(write, keys)

@@ -5,11 +5,17 @@ import { test } from 'node:test'
 
 const module = new URL('../../lib/observability/log.ts', import.meta.url).href
 
-/** At its exit a process gives its reader two seconds, which a busy machine may take for itself: so quick a reader was given them. */
+/**
+ * At exit a process gives its reader two seconds, which a busy machine may use up; a reader this quick had them in
+ * full.
+ */
 const QUICK_MS = 1_500
 const ATTEMPTS = 10
 
-/** A process of its own that logs: what reaches stdout, and when, is the subject. It may say by `process.send` how far it is. */
+/**
+ * A process of its own that logs, since the tests are about what reaches stdout and when. It can report progress by
+ * `process.send`.
+ */
 function logging(script: string, level = 'info'): ChildProcess {
   const source = `import { createLog } from '${module}'
     const log = createLog({ logLevel: '${level}' })
@@ -62,7 +68,7 @@ test('authorization never appears', async () => {
   assert.ok(!JSON.stringify(lines).includes('tok-secret'))
 })
 
-test('an error of the database is logged without the values it was about', async () => {
+test('database errors are logged without the values of the statement', async () => {
   const lines = await linesOf(
     logging(`const fail = (code, message) => log.error({ err: Object.assign(new Error(message), {
         name: 'PostgresError', code, severity: 'ERROR', routine: 'r', constraint_name: 'pod_pkey', detail: 'Key (x)=(sesame)', where: 'sesame',
@@ -99,7 +105,7 @@ test('an error of the database is logged without the values it was about', async
   assert.ok(errors.every((err) => err.stack!.includes('at ')))
 })
 
-test('at low traffic a line appears of itself, and the log does not keep the process alive', async () => {
+test('a single line is written without delay, and the log does not keep the process alive', async () => {
   const child = logging(`log.info('first'); process.stdin.resume()`)
   const closed = linesOf(logging(`log.info('alone')`))
   await once(child.stdout!, 'data')
@@ -138,14 +144,14 @@ for (const [how, ending] of [
   })
 }
 
-test('a reader that stalls does not block the process; what it loses is counted', async () => {
+test('a reader that stalls does not block the process, and the lines that it loses are counted', async () => {
   const child = logging(`let n = 0
     const ticks = setInterval(() => {
       for (let i = 0; i < 1000; i++) log.info({ n: n++ }, 'x'.repeat(1000))
       if (n === 20000) { clearInterval(ticks); process.send('logged') }
     }, 5)
     process.stdin.on('end', () => log.info({ n }, 'end')).resume()`)
-  // It comes so far with nobody reading, or not at all.
+  // Arrives only if logging does not wait for the reader.
   await once(child, 'message')
   const read = linesOf(child)
   let text = ''
@@ -160,7 +166,7 @@ test('a reader that stalls does not block the process; what it loses is counted'
   assert.equal(lines.filter((line) => typeof line.n === 'number' && line.msg !== 'end').length + lost, end.n)
 })
 
-test('a reader that has gone does not hold the process at its exit', { timeout: 900_000 }, async () => {
+test('a reader that has gone does not delay the exit of the process', { timeout: 900_000 }, async () => {
   const child = logging(`setTimeout(() => { log.info('late'); process.exit(0) }, 1000)`)
   child.stdout!.destroy()
   const [code] = await once(child, 'exit')

@@ -30,7 +30,7 @@ function schemaFolder(t: TestContext, files: Files) {
   return { folder, add }
 }
 
-/** A database without a trace of the product's own migrations. */
+/** A database without any of the product's own migrations. */
 async function emptyDatabase(t: TestContext): Promise<{ sql: postgres.Sql; url: string }> {
   const database = await createTestDatabase()
   t.after(() => database.drop())
@@ -61,7 +61,7 @@ const TWO = {
     '-- reason\ncreate table second (id int);\ninsert into second values (1); -- no newline at the end',
 }
 
-test('applies the files in order, remembers them, and finds nothing to do the next time', async (t) => {
+test('files are applied in order and recorded, and a second run applies nothing', async (t) => {
   const { folder, add } = schemaFolder(t, TWO)
   const { sql, url } = await emptyDatabase(t)
   assert.equal(schemaVersion(folder), 2)
@@ -82,11 +82,11 @@ test('applies the files in order, remembers them, and finds nothing to do the ne
   )
 })
 
-test('the product has a schema, found from the sources', () => {
+test('the schema folder of the product is found from the sources', () => {
   assert.ok(Number.isInteger(schemaVersion()))
 })
 
-test('a file that fails leaves nothing behind and is named with its line', async (t) => {
+test('a file that fails changes nothing and is named with its line', async (t) => {
   const { folder, add } = schemaFolder(t, {
     ...TWO,
     'migrations/0003_bad.sql': 'create table third (id int);\n\nselect nonsense from first;\n',
@@ -141,7 +141,7 @@ test('four processes at once on an empty database all succeed, and each file run
   assert.deepEqual([...(await sql`select one(), (select count(*)::int from second) as rows`)], [{ one: 1, rows: 1 }])
 })
 
-test('a schema newer than the code is refused and left alone', async (t) => {
+test('a schema newer than the code is refused and not changed', async (t) => {
   const newer = schemaFolder(t, TWO)
   const older = schemaFolder(t, {
     'migrations/0001_first.sql': TWO['migrations/0001_first.sql'],
@@ -182,7 +182,7 @@ test('functions are applied again when their text changes, and only then', async
   assert.equal((await sql`select one()`)[0]!.one, 11)
 })
 
-test('waits for a table lock no longer than the limit, then tries again', async (t) => {
+test('waits for a table lock no longer than the limit, then retries', async (t) => {
   const { folder, add } = schemaFolder(t, { 'migrations/0001_first.sql': TWO['migrations/0001_first.sql'] })
   const { url } = await emptyDatabase(t)
   await run(url, folder)
@@ -218,10 +218,12 @@ async function migrateUnderLimits(t: TestContext): Promise<void> {
   )
   assert.deepEqual((await run(url, folder)).applied, ['0001_slow', '0002_index'])
 }
-test('a database with tight limits does not cut a migration short', (t) => undisturbed(() => migrateUnderLimits(t)))
+test('the limits of a database do not interrupt a migration', (t) => undisturbed(() => migrateUnderLimits(t)))
 
 for (const isolation of ['repeatable read', 'serializable']) {
-  test(`a database whose transactions are ${isolation} is migrated like any other`, { timeout: 900_000 }, async (t) => {
+  test(`a database whose default isolation is ${isolation} is migrated like any other`, {
+    timeout: 900_000,
+  }, async (t) => {
     const { folder } = schemaFolder(t, {
       ...TWO,
       'migrations/0003_index.sql':
@@ -235,7 +237,7 @@ for (const isolation of ['repeatable read', 'serializable']) {
   })
 }
 
-test('a file outside a transaction waits for others no longer than the limit, and is tried again a bounded number of times', {
+test('a file outside a transaction waits for locks no longer than the limit, and is retried a limited number of times', {
   timeout: 900_000,
 }, async (t) => {
   const { folder, add } = schemaFolder(t, TWO)
@@ -262,7 +264,7 @@ test('a file outside a transaction waits for others no longer than the limit, an
   assert.equal(index!.valid, true)
 })
 
-test('a migration that never ends is given up on, and its process named', async (t) => {
+test('the wait for another migration is limited, and the error names its server process', async (t) => {
   const { folder } = schemaFolder(t, TWO)
   const { url } = await emptyDatabase(t)
   const holder = openPool(url, { max: 1, fetch_types: false })
@@ -324,7 +326,7 @@ test('an encoding other than UTF8 is refused', async (t) => {
   }
 })
 
-test('an unreachable database is tried again up to the limit', async (t) => {
+test('an unreachable database is retried up to the limit', async (t) => {
   const { folder } = schemaFolder(t, TWO)
   const closed = createServer().listen(0, '127.0.0.1')
   await once(closed, 'listening')
@@ -336,7 +338,7 @@ test('an unreachable database is tried again up to the limit', async (t) => {
   assert.equal(attempt.lines.filter(({ level }) => level === 'warn').length, 2)
 })
 
-test('a server that takes connections and says nothing is an unreachable one', { timeout: 900_000 }, async (t) => {
+test('a server that accepts connections and stays silent counts as unreachable', { timeout: 900_000 }, async (t) => {
   const { folder } = schemaFolder(t, TWO)
   const mute = createServer().listen(0, '127.0.0.1')
   await once(mute, 'listening')
@@ -347,7 +349,7 @@ test('a server that takes connections and says nothing is an unreachable one', {
   await assert.rejects(attempt, { name: 'DatabaseUnreachable', message: /CONNECT_TIMEOUT.*1 attempt/ })
 })
 
-test('a migration whose connections are cut is taken up again', async (t) => {
+test('a migration whose connections are cut continues', async (t) => {
   const { folder } = schemaFolder(t, {
     ...TWO,
     'migrations/0003_slow.sql': 'create table third (id int); select pg_advisory_xact_lock(77)',
@@ -379,10 +381,10 @@ test('a migration whose connections are cut is taken up again', async (t) => {
 
 const ATTEMPTS = 3
 
-/** Tried again as a whole, file by file, or not at all. */
+/** Whether the whole migration, only the file, or nothing is retried. */
 type Outcome = 'reconnects' | 'is held up' | 'fails at once'
 
-/** What became of a migration that meets with the same error each time. */
+/** The outcome of a migration that meets the same error each time. */
 async function outcomeOf(attempt: ReturnType<typeof run>, code: string): Promise<Outcome> {
   const error: Error = await attempt.then(
     () => assert.fail('it succeeded'),
@@ -404,7 +406,7 @@ async function outcomeOf(attempt: ReturnType<typeof run>, code: string): Promise
 
 const PATIENT = { maxRetries: ATTEMPTS, retryPauseMs: 1 }
 
-/** As the sockets and resolvers of Node put it. */
+/** An error as the sockets and resolvers of Node report it. */
 const failed = (code: string, syscall: string) => Object.assign(new Error(`${syscall} ${code}`), { code, syscall })
 
 for (const [code, syscall] of [
@@ -415,8 +417,8 @@ for (const [code, syscall] of [
   ['EHOSTUNREACH', 'connect'],
   ['ENETUNREACH', 'connect'],
   ['EADDRNOTAVAIL', 'connect'],
-  ['EACCES', 'connect'], // the folder of a unix socket is not ours to enter
-  ['ENOENT', 'connect'], // a unix socket that is not there yet
+  ['EACCES', 'connect'], // no access to the folder of a unix socket
+  ['ENOENT', 'connect'], // a unix socket that does not exist yet
   ['ENOTFOUND', 'getaddrinfo'],
   ['EAI_AGAIN', 'getaddrinfo'],
 ] as const) {
@@ -444,7 +446,7 @@ for (const [severity, code] of [
   ['FATAL', '28000'],
   ['FATAL', '28P01'],
   ['FATAL', '3D000'],
-  ['FATAL', '40001'], // a standby that recovers
+  ['FATAL', '40001'], // a standby in recovery
   ['FATAL', '42501'],
   ['FATAL', '53300'],
   ['FATAL', '55000'],
@@ -457,7 +459,7 @@ for (const [severity, code] of [
   ['FATAL', 'XX000'],
   ['PANIC', '58030'],
 ] as const) {
-  test(`${severity} ${code}, where nobody is let in: the migration reconnects`, async (t) => {
+  test(`${severity} ${code} on connecting: the migration reconnects`, async (t) => {
     const server = await startRefusing(t, severity, code)
     const { folder } = schemaFolder(t, TWO)
     const { port } = server.address() as net.AddressInfo
@@ -468,7 +470,9 @@ for (const [severity, code] of [
   })
 }
 
-test('a statement that fails is judged by its code, in a transaction and without', { timeout: 900_000 }, async (t) => {
+test('the code of a failed statement decides about retries, in a transaction and outside one', {
+  timeout: 900_000,
+}, async (t) => {
   const { url } = await emptyDatabase(t)
   const outcomes: Record<Outcome, readonly string[]> = {
     reconnects: [

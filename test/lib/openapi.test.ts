@@ -35,7 +35,7 @@ test('openapi.json is what the routes declare: `npm run openapi` rewrites it', (
   assert.equal(committed, `${JSON.stringify(document, null, 2)}\n`)
 })
 
-test('the same routes give the same text, in whatever order they are mounted', () => {
+test('the same routes give the same text, in any order', () => {
   assert.equal(JSON.stringify(openApi(routes.toReversed(), VERSION)), JSON.stringify(document))
 })
 
@@ -44,7 +44,7 @@ test('its version is that of the package', () => {
   assert.deepEqual([VERSION, (document.info as Json).version], [version, version])
 })
 
-test('every mounted route is in it with its scope, and nothing else is', () => {
+test('the document has every mounted route with its scope, and no other', () => {
   const told = Object.fromEntries(operations.map(({ name, operation }) => [name, operation['x-required-scope']]))
   assert.deepEqual(
     told,
@@ -52,7 +52,7 @@ test('every mounted route is in it with its scope, and nothing else is', () => {
   )
 })
 
-/** The end of the one route that writes and needs no body. */
+/** The end of the path of the only route that writes and needs no body. */
 const WITHOUT_BODY = '/reset'
 
 /** Limits of bodies that differ from those of the core routes. */
@@ -69,7 +69,7 @@ const MAX_BYTES: Record<string, number> = {
 }
 
 for (const { name, path, operation } of operations) {
-  test(`${name} says what it is, needs and answers`, () => {
+  test(`${name} has a description, its needs and its answers`, () => {
     assert.match(operation.summary, /^[A-Z].*[^.]$/)
     assert.equal(operation.tags.length, 1)
     assert.ok((document.tags as Json[]).some((tag) => tag.name === operation.tags[0] && tag.description))
@@ -96,7 +96,7 @@ for (const { name, path, operation } of operations) {
   })
 }
 
-test('operations are called by names of their own', () => {
+test('operations have unique names', () => {
   const ids = operations.map(({ operation }) => operation.operationId)
   assert.equal(new Set(ids).size, ids.length)
   for (const id of ids) assert.match(id, /^(get|post|put|delete)([A-Z][A-Za-z0-9]*)+$/)
@@ -105,7 +105,7 @@ test('operations are called by names of their own', () => {
   assert.equal(operationId('put', '/a-b/c.json/{pod_uid}'), 'putABCJsonByPodUid')
 })
 
-test('every reference leads somewhere, and every component is referred to', () => {
+test('every reference has a target, and every component is referenced', () => {
   const references = new Set([...committed.matchAll(/"\$ref": "([^"]+)"/g)].map(([, reference]) => reference!))
   for (const reference of references) {
     const target = reference
@@ -119,7 +119,7 @@ test('every reference leads somewhere, and every component is referred to', () =
     for (const name of Object.keys(all)) assert.ok(references.has(`#/components/${kind}/${name}`), name)
 })
 
-test('the limits of the fields of a flow are told', () => {
+test('the document has the limits of the fields of a flow', () => {
   const { properties } = document.components.schemas.TrafficPost as Json
   const limitOf = (key: string) => properties[key].maxLength ?? properties[key].anyOf?.[0].maxLength
   assert.deepEqual([limitOf('uuid'), limitOf('pod_name'), limitOf('pod_ip'), limitOf('decision')], [128, 253, 128, 64])
@@ -127,7 +127,7 @@ test('the limits of the fields of a flow are told', () => {
     assert.equal(limitOf(key) === undefined, ['time_stamp', 'syn_retries'].includes(key), key)
 })
 
-test('statuses follow from what a route is made of', () => {
+test('statuses follow from the parts of a route', () => {
   assert.deepEqual(statuses('GET /pod/name/{name}'), [200, 400, 401, 403, 404, 431, 500, 503])
   assert.deepEqual(statuses('GET /pod/namespaces'), [200, 401, 403, 431, 500, 503])
   assert.deepEqual(statuses('POST /pod/spec'), [200, 400, 401, 403, 408, 413, 415, 431, 500, 503])
@@ -136,7 +136,7 @@ test('statuses follow from what a route is made of', () => {
   assert.deepEqual(statuses('GET /openapi.json'), [200, 401, 403, 431, 500])
 })
 
-test('parameters are told as clients send them', () => {
+test('parameters have the types and defaults that clients send', () => {
   const schemaOf = (name: string, parameter: string) =>
     operation(name).parameters.find((one: Json) => one.name === parameter).schema
   assert.deepEqual(schemaOf('GET /pod/traffic', 'limit'), { type: 'integer', default: 5000 })
@@ -144,7 +144,7 @@ test('parameters are told as clients send them', () => {
   assert.equal(schemaOf('GET /pod/ip/{ip}', 'at').type, 'string')
 })
 
-test('answers in several notations, headers of answers and bodies that need not be sent are told', () => {
+test('the document has answers in several notations, headers of answers and optional bodies', () => {
   const path = '/seccomp/profiles/{namespace}/{kind}/{name}/export'
   for (const method of ['GET', 'POST']) {
     const { responses } = operation(`${method} ${path}`)
@@ -161,7 +161,7 @@ test('answers in several notations, headers of answers and bodies that need not 
   assert.equal(operation('POST /pod/spec').requestBody.required, true)
 })
 
-/** What the schemas of a route's zod declarations and those of the document say of the same values, which must be the same. */
+/** Values with the verdict that both the zod schema of the route and the schema of the document must give. */
 const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean, unknown][] }> = (() => {
   const T = '2024-05-01T10:00:00'
   const record = {
@@ -424,7 +424,7 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         ].map((body): [boolean, unknown] => [false, body]),
         [false, []],
       ],
-      // A resource in either notation.
+      // A resource in one of two notations.
       answers: [],
     },
     'POST /pod/spec': {
@@ -743,7 +743,7 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
   }
 })()
 
-test('the document and the schemas that the routes run on judge examples alike', () => {
+test('the document and the schemas of the routes accept and refuse the same examples', () => {
   for (const [name, { bodies, answers }] of Object.entries(EXAMPLES)) {
     const one = routes.find((app) => app.routes.some(({ method, path }) => `${method} ${path}` === name))!
     const { schema } = one.routes.map(({ handler }) => declarationOf(handler).body).find((said) => said !== undefined)!
@@ -761,7 +761,7 @@ test('the document and the schemas that the routes run on judge examples alike',
       ),
     ]
     for (const [zod, json, [isGood, value], what] of checks) {
-      // As it arrives: no key that is undefined, and a copy, since some schemas put values into canonical form in place.
+      // As received: without undefined keys, and a copy, since some schemas put values into canonical form in place.
       const sent = () => JSON.parse(JSON.stringify(value))
       const shown = `${name} ${what} ${JSON.stringify(value).slice(0, 200)}`
       assert.equal(zod.safeParse(sent()).success, isGood, `zod: ${shown}`)
@@ -774,7 +774,7 @@ test('the document and the schemas that the routes run on judge examples alike',
   )
 })
 
-test('records whose keys come in another order are not allowed', () => {
+test('records with keys in another order are refused', () => {
   const schema = operation('POST /svc/spec').responses[200].content['application/json'].schema
   const service = {
     svc_ip: 'a',
@@ -799,7 +799,7 @@ test('records whose keys come in another order are not allowed', () => {
 const made = (...apps: Parameters<typeof openApi>[0]) => openApi(apps, '1.2.3')
 const answer = z.null()
 
-test('a route that declares everything', () => {
+test('a route that declares everything is documented in full', () => {
   const one = route({
     summary: 'Everything',
     description: 'More.',
@@ -839,12 +839,12 @@ test('a route that declares everything', () => {
   assert.deepEqual([put.tags, put.description], [['odd'], 'More.\n\nNeeds the scope `supplychain`.'])
 })
 
-test('a route that says nothing is listed with what its middleware declares', () => {
+test('a route without a description is listed with what its middleware declares', () => {
   const { get } = made(route().get('/silent/thing', access('open'), (c) => c.text('x'))).paths['/silent/thing'] as Json
   assert.deepEqual([get.summary, Object.keys(get.responses), get.tags], [undefined, ['431', '500', '503'], ['silent']])
 })
 
-test('a schema that only code can tell must be told, and one name is one schema', () => {
+test('a schema that exists only as code must be described, and one name is one schema', () => {
   const taking = (schema: z.ZodType) =>
     route({ summary: 'X', answer }).post('/x', access('ingest'), body(schema), (c) => c.text('x'))
   const untold = z.custom<string>((value) => typeof value === 'string')

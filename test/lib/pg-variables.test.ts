@@ -31,7 +31,7 @@ function refusal(env: NodeJS.ProcessEnv): string {
   assert.fail('the environment was accepted')
 }
 
-/** Where these variables lead, in short. */
+/** The target of these variables, in short. */
 function target(env: NodeJS.ProcessEnv): string {
   const { database } = loadConfig(env)
   if (database === null) return 'embedded'
@@ -158,7 +158,7 @@ for (const [env, says] of refused) {
   test(`${Object.keys(env).join(', ')}: refused with ${says}`, () => assert.match(refusal(env), says))
 }
 
-test('production is content with PGHOST', () => {
+test('production accepts PGHOST instead of a URL', () => {
   assert.equal(target({ NODE_ENV: 'production', PGHOST: 'h', PGUSER: 'u' }), 'u:@h:5432/u disable')
 })
 
@@ -170,7 +170,7 @@ test('variables without a server are named in a warning, and the embedded one is
   ])
 })
 
-test('what is printed says where it goes and holds no password', () => {
+test('the printed target has no password', () => {
   const file = fileWith(`${secret}-file`)
   for (const env of [
     { DATABASE_URL: `postgres://u:${secret}@a:1,[::1]/d?sslmode=require` },
@@ -184,7 +184,7 @@ test('what is printed says where it goes and holds no password', () => {
   }
 })
 
-test('a password that was changed in its file is used by the next connection, and the old one while there is none', async (t) => {
+test('the next connection reads the password from its file again, and uses the previous one while the file is empty', async (t) => {
   const server = await startOwnServer({ password: 'first' })
   const file = fileWith('first\n')
   const { database } = loadConfig({
@@ -211,7 +211,7 @@ test('a password that was changed in its file is used by the next connection, an
   assert.equal((await db.probe((sql) => sql`select current_user as me`))[0]!.me, 'app')
 })
 
-test('the variables of the process have no say in what the configuration left out', async (t) => {
+test('variables of the process have no effect on a database from the configuration', async (t) => {
   const server = await startOwnServer({ hba: ['host all all all trust'] })
   const hostile = {
     PGPASSWORD: 'x',

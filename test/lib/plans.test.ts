@@ -1,6 +1,6 @@
 /**
- * The plan of every statement that serves a list or a look-up, on tables of tens of thousands of rows: taken from the route as
- * it runs, planned in the route's own session, for its parameters and for any.
+ * The plan of every statement that serves a list or a look-up, on tables with tens of thousands of rows. It is taken
+ * while the route runs, in the session of the route, for the given parameters and as a generic plan.
  */
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
@@ -15,11 +15,14 @@ import { PAGE_COMPONENTS } from '../../lib/supply-chain/cyclonedx.ts'
 import { startApp } from '../support/app.ts'
 
 const ROWS = 20_000
-/** Rows of one pod, more than two pages. */
+/** Rows of one pod: more than two pages. */
 const BIG = 11_000
-/** More than a pod, an address or a document has; much less than a table. */
+/** More rows than a pod, an address or a document has, and far fewer than a table. */
 const FEW = 1_000
-/** In the planner's units: a look-up takes about ten, the rows of a node a few hundred, a walk through an index thousands. */
+/**
+ * Cost in the units of the planner: a look-up takes about ten, the rows of a node a few hundred, a walk through an
+ * index thousands.
+ */
 const LOOKUP_COST = 500
 
 interface Plan {
@@ -76,7 +79,7 @@ const db: Database = Object.create(home.db, {
 const deps = buildDeps({ config: home.deps.config, db, log: home.deps.log })
 const app = createApp(deps, routes)
 
-/** The plan for any parameters, under the settings of the route's session. */
+/** The generic plan, under the settings of the session of the route. */
 function genericPlan({ text, parameters }: Statement): Promise<Plan> {
   return home.sql.begin(async (sql) => {
     for (const setting of [
@@ -98,13 +101,13 @@ function genericPlan({ text, parameters }: Statement): Promise<Plan> {
 
 interface Found {
   node: Plan
-  /** Whether a limit above stops the node as soon as it has enough. */
+  /** Whether a limit above stops the node as soon as it has enough rows. */
   isLimited: boolean
 }
 
 function nodesOf(plan: Plan, isLimited = false): Found[] {
   const type = plan['Node Type']
-  // A limit reaches through what passes rows on as they come.
+  // A limit also stops nodes below those that pass rows on one by one.
   const passes =
     isLimited && ['Subquery Scan', 'Result', 'Incremental Sort', 'Nested Loop', 'Append', 'Merge Append'].includes(type)
   const below = type === 'Limit' || passes
@@ -115,23 +118,23 @@ const shown = (node: Plan) =>
   `${node['Node Type']} ${node['Index Name'] ?? ''} ${node['Relation Name'] ?? ''} of ${node['Plan Rows']} rows`
 
 interface Expected {
-  /** The route answers the whole table: walking an index from end to end is what it has to do. */
+  /** The route returns the whole table, so it may walk an index from end to end. */
   isWhole?: boolean
-  /** The route answers a figure of the whole table: reading all of it is what it has to do. */
+  /** The route returns a number about the whole table, so it may read all of it. */
   isSummary?: boolean
-  /** A test of its own counts what it reads: what the planner expects is far from it. */
+  /** Another test counts what it reads, because the planner estimates it badly. */
   isCounted?: boolean
-  /** It calls a function that is not seen through. */
+  /** It calls a function that the planner cannot inline. */
   isOpaque?: boolean
-  /** What of these is counted takes all of it, a row for each node of the cluster. */
+  /** Tables with one row for each node of the cluster, which are read whole. */
   walked?: readonly string[]
-  /** The order comes from an index alone, however many rows there are. */
+  /** The order comes only from an index, however many rows there are. */
   isOrdered?: boolean
-  /** Rows of these that do not count are past the time that they are kept: a job is about to delete them, so that there are never many. */
+  /** Tables with rows past their retention, which the query filters out: a job deletes them soon, so there are few. */
   expiring?: readonly string[]
 }
 
-/** Nothing but the time decides whether such a row counts, and of a container whether its pod is dead. */
+/** Filters that only compare the time or, for a container, whether its pod is dead. */
 const EXPIRY = /^(\(+(\w+\.)?(last_seen|checked_at) >= |\(*NOT EXISTS|\(*NOT \(?SubPlan|$)|LEAST\(/i
 
 function assertGood(
@@ -159,7 +162,7 @@ function assertGood(
     if (type === 'Function Scan' && !isOpaque)
       assert.match(node['Function Name']!, /^jsonb?_|^generate_series$|^unnest$/, `cannot be seen through: ${of}`)
     if (!/^(Index|Bitmap Index)/.test(type) || isWhole || isSummary) continue
-    // Under a limit every entry must count, else the walk to the last one that does has no bound.
+    // Under a limit every entry must match, else the number of entries that are read has no bound.
     if (isLimited && expiring.includes(node['Relation Name']!)) assert.match(node.Filter ?? '', EXPIRY, of)
     else if (isLimited) assert.equal(node.Filter, undefined, `an index walked through for a few rows: ${of}`)
     else
@@ -189,18 +192,18 @@ const PLACE: ContainerCursor = ['primary', 'ns-7', 'Deployment', 'web-107', 'app
 interface Example extends Expected {
   path: string
   body?: unknown
-  /** Statements it takes. */
+  /** Number of statements; 1 by default. */
   statements?: number
   status?: number
 }
 
-/** Of each node one row, rewritten every few seconds: an index on its time would cost more than it saves. */
+/** One row for each node, rewritten every few seconds: an index on its time would cost more than it saves. */
 const NODES = ['seccomp_node', 'seccomp_denial_node', 'compute_node']
 
-/** At least one for each route that asks the database. */
+/** At least one example for each route that queries the database. */
 const examples: Record<string, Example[]> = {
   'GET /pod/info': [
-    // A page for each thousand, one to learn that no named one follows, and that of those without a namespace.
+    // A page for each thousand rows, one that finds no further named pod, and one for pods without a namespace.
     { path: '/pod/info', statements: ROWS / 1_000 + 2, isOrdered: true },
     { path: '/pod/info?include_dead=false', statements: (ROWS * 0.8) / 1_000 + 2, isOrdered: true },
   ],
@@ -267,7 +270,7 @@ const examples: Record<string, Example[]> = {
     '?limit=500',
     `?after=${writeCursor([2, 'CVE-7000', 'p', '1'])}`,
     '?severity=CRITICAL,MEDIUM&fixable=true&source=operator-scanner',
-    // What a vulnerability is known for is not in the order of the list: these look at every row of the payloads of the image.
+    // These filters do not follow the order of the list, so every row of the payloads of the image is read.
     '?kev=true&epss_min=0.5',
     '?vuln_id=CVE-7&package=p&fixable=true',
   ].map((query) => ({
@@ -288,7 +291,7 @@ const examples: Record<string, Example[]> = {
     { path: '/workloads/ns-7/Deployment/web-7/containers' },
     { path: '/workloads/ns-7/Deployment/nobody/containers', status: 404 },
   ],
-  // How it is watched says one function. A filter by origin is judged of all that ran in the workload.
+  // One function computes the coverage. A filter by origin reads every executable of the workload.
   'GET /workloads/:namespace/:kind/:name/runtime': [
     ...['', '?limit=5000', '?container=app', '?kind=lib', '?container=app&kind=exec&limit=1'].map((query) => ({
       path: `/workloads/ns-7/Deployment/web-7/runtime${query}`,
@@ -313,7 +316,7 @@ const examples: Record<string, Example[]> = {
     { path: '/vulnerabilities' },
     { path: '/vulnerabilities?limit=500' },
     { path: '/vulnerabilities?severity=CRITICAL,MEDIUM,NONE&fixable=true&running=true&namespace=ns-7' },
-    // What these read is counted in test/supply-chain/summary.test.ts.
+    // test/supply-chain/summary.test.ts counts what these read.
     ...['?kev=true', '?epss_min=0.5&severity=LOW', '?vuln_id=CVE-7', '?package=p&namespace=ns-7'].map((query) => ({
       path: `/vulnerabilities${query}`,
       isCounted: true,
@@ -331,7 +334,7 @@ const examples: Record<string, Example[]> = {
     { path: `/attestations?repository=r-7&after=${imageDigest(7)}` },
     { path: `/attestations?repository=r-7&verdict=verified&limit=500`, isOrdered: true },
   ].map((one) => ({ ...one, expiring: ['image_attestation'] })),
-  // One for the containers, one for the results of their images.
+  // One statement for the containers, one for the results of their images.
   'GET /attestations/running': [
     { path: '/attestations/running', statements: 2, isOrdered: true },
     { path: `/attestations/running?limit=200&after=${writeContainerCursor(PLACE)}`, statements: 2, isOrdered: true },
@@ -343,10 +346,10 @@ const examples: Record<string, Example[]> = {
     },
   ],
   'GET /attestations/policy': [
-    // What runs in the cluster is found by reading all containers, what runs in a namespace by reading those there.
+    // For the whole cluster all containers are read, for a namespace only its own.
     { path: '/attestations/policy', status: 422, isSummary: true },
     { path: '/attestations/policy?namespace=ns-7', statements: 2, isWhole: true },
-    // Also what runs in other namespaces under the same names.
+    // Also reads what runs in other namespaces under the same names.
     { path: '/attestations/policy?namespace=ns-7&format=policy-engine-b', status: 422, statements: 2, isSummary: true },
     { path: '/attestations/policy?namespace=ns-50', isWhole: true },
   ],
@@ -357,7 +360,7 @@ const examples: Record<string, Example[]> = {
   'POST /seccomp/profiles/:namespace/:kind/:name/export': [
     { path: '/seccomp/profiles/ns-7/Deployment/web-7/export', body: { add: ['brk'] } },
   ],
-  // One counts, two call functions that read all there is to list.
+  // One statement counts, two call functions that read everything listed.
   'GET /seccomp/profiles': [{ path: '/seccomp/profiles', statements: 3, isWhole: true, isOpaque: true }],
   'GET /seccomp/profiles/:namespace/:kind/:name': [
     { path: '/seccomp/profiles/ns-7/Deployment/web-7', walked: NODES, expiring: ['seccomp_denial'] },
@@ -368,7 +371,7 @@ const examples: Record<string, Example[]> = {
     { path: '/seccomp/profile-file/ns-7/Deployment/web-7/0123456789abcdef' },
     { path: '/seccomp/profile-file/ns-7/Deployment/web-7/0', status: 404 },
   ],
-  // What it reads is counted where there are minutes: test/compute/findings-plans.test.ts.
+  // What it reads is counted with data: test/compute/findings-plans.test.ts.
   'GET /compute/findings': ['', '?namespace=ns-7', '?node=node-7', '?namespace=ns-7&node=node-7'].map((query) => ({
     path: `/compute/findings${query}`,
     isCounted: true,
@@ -381,7 +384,7 @@ const examples: Record<string, Example[]> = {
   ],
   'POST /pod/traffic/batch': [
     { path: '/pod/traffic/batch', body: [flow(4, 'TCP'), flow(5, 'SCTP')] },
-    // What was expected to be new and was not is asked for again: two statements.
+    // A flow that was expected to be new and is not takes a second statement.
     { path: '/pod/traffic/batch', body: [{ ...flow(8, 'TCP'), uuid: 'new-4' }], statements: 2 },
     { path: '/pod/traffic/batch', body: [flow(6, 'TCP'), flow(4, 'UDP')] },
   ],
@@ -400,7 +403,7 @@ const examples: Record<string, Example[]> = {
     { path: '/pod/mark_dead', body: { pod_name: 'pod-7', pod_ip: '10.0.0.7' } },
   ],
 }
-/** They ask the database nothing, ask it through a gate of its own, or call one function that is not seen through. */
+/** These use no database, use another gate, or call a single function that the planner cannot inline. */
 const WITHOUT = new Set([
   'GET /',
   'GET /health',
@@ -474,7 +477,7 @@ describe('plans', () => {
       from generate_series(2, ${ROWS}::int) n`
     await sql`insert into cve_detail select 'CVE-' || n, 5, '{openssl}', '{registry}' from generate_series(1, ${ROWS / 2}::int) n`
     await sql`insert into cve_summary_state (refreshed_at) values (timestamp '2024-05-01')`
-    // As many payloads as images, each linked to one; those of the image that is asked for are large.
+    // As many payloads as images, each linked to one; the payloads of the requested image are large.
     await sql`
       insert into image_report
       select 'sha256:' || lpad(to_hex(n), 64, '0'), s.source, k.kind, 'unknown', '{}', null, '{}', null, null, null, null, null, null, null, null,
@@ -568,7 +571,7 @@ describe('plans', () => {
       from generate_series(1, ${ROWS}::int) n`
     for (const table of ['compute_minute', 'compute_folded', 'compute_contention'])
       await sql`select compute_make_days(${table}, (now() at time zone 'utc')::date, 0)`
-    // Of today there are rows of a few containers only, as far as statistics know.
+    // The statistics know only rows of a few containers for today.
     for (const [table, more] of [
       ['compute_minute', ', false'],
       ['compute_folded', ''],
@@ -619,13 +622,13 @@ describe('plans', () => {
     }
   }
 
-  test('every route that asks the database is here', () => {
+  test('every route that queries the database has an example', () => {
     const known = [...declaredRoutes(routes.flatMap((one) => one.routes)).keys()]
     const missing = known.filter((name) => !name.startsWith('OPTIONS') && !examples[name] && !WITHOUT.has(name))
     assert.deepEqual(missing, [], 'routes without an example in this file')
   })
 
-  test('the check sees what it looks for', async () => {
+  test('the check finds bad plans', async () => {
     const explain = async (text: string) => planOf((await home.sql.unsafe(PREFIX + text))[0]!)
     const bad = {
       'Seq Scan': 'select * from traffic',

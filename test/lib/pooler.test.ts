@@ -34,13 +34,13 @@ function open(t: TestContext, connection: Connection, prepare = true) {
   return { db, log, warned, settings }
 }
 
-test('a session pooler that refuses settings in the opening of a connection is spoken to without them, and has them made', async (t) => {
+test('a session pooler that refuses startup settings is connected without them, and each session sets them itself', async (t) => {
   const { url } = await createTestDatabase()
   const pooler = await startPooler(url, 'refused')
   const { warned, settings } = open(t, pooler.connection)
   for (const gate of GATES) {
     const wanted = sessionSettings(gate, 7_000)
-    // Side by side, so that each has a connection of its own.
+    // Concurrent, so that each has its own connection.
     for (const found of await Promise.all(Array.from({ length: splitPool(POOL_MAX)[gate] }, () => settings(gate))))
       assert.deepEqual(found, wanted, gate)
   }
@@ -55,7 +55,7 @@ test('a session pooler that refuses settings in the opening of a connection is s
   assert.equal(pooler.refused, refused)
 })
 
-test('it is migrated as well, and needs no second try behind DB_PREPARE=false', async (t) => {
+test('a migration runs behind such a pooler, and with DB_PREPARE=false no connection is refused', async (t) => {
   const { url, adminSql } = await createTestDatabase()
   await adminSql.unsafe('drop schema public cascade; create schema public')
   const pooler = await startPooler(url, 'refused')
@@ -66,7 +66,7 @@ test('it is migrated as well, and needs no second try behind DB_PREPARE=false', 
   assert.deepEqual(warned, [])
 })
 
-test('settings of the URL are made in the same way, and those of the service go before them', async (t) => {
+test('settings of the URL are set in the same way, and those of the service override them', async (t) => {
   const { url } = await createTestDatabase()
   const pooler = await startPooler(url, 'refused')
   const { db } = open(t, {
@@ -80,18 +80,18 @@ test('settings of the URL are made in the same way, and those of the service go 
   assert.deepEqual({ ...row }, { mem: '1234kB', nulls: 'on', own: "a'b" })
 })
 
-test('another refusal is not taken for this one', async (t) => {
+test('another refused setting is reported and not worked around', async (t) => {
   const { url } = await createTestDatabase()
   const { db, warned } = open(t, `${url}?no_such_setting=1`)
   await assert.rejects(
     db.read((sql) => sql`select 1`),
     { code: '42704' },
   )
-  // One line says what the server refuses; none that the settings are made another way.
+  // One line says what the server refuses, and none that settings are set another way.
   assert.deepEqual(warned, [{ code: '42704', statements: 1 }])
 })
 
-test('a pooler that swallows the settings is found out, and the role asked for them', async (t) => {
+test('a pooler that swallows the settings is detected, and missing settings are logged', async (t) => {
   const { url } = await createTestDatabase()
   const pooler = await startPooler(url, 'swallowed')
   const { db, log, warned } = open(t, pooler.connection)

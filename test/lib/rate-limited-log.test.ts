@@ -17,7 +17,7 @@ function start(t: TestContext) {
   return { log, pass, written: () => written.splice(0) }
 }
 
-test('the first event of a subject is logged at once, further ones of the minute in one line at its end', (t) => {
+test('the first event of a subject is logged at once, later ones of the minute in one line at its end', (t) => {
   const { log, pass, written } = start(t)
   log.note('a', { x: 1, y: 2 })
   log.note('a', { x: 3 })
@@ -33,7 +33,7 @@ test('the first event of a subject is logged at once, further ones of the minute
   assert.deepEqual(written(), [['a', { x: 1 }]])
 })
 
-test('subjects have lines of their own', (t) => {
+test('each subject has its own lines', (t) => {
   const { log, pass, written } = start(t)
   for (const subject of ['a', 'b', 'a', 'b', 'b']) log.note(subject, { n: 1 })
   assert.deepEqual(written(), [
@@ -56,13 +56,13 @@ test('a minute without events logs nothing, and the next event is logged at once
   assert.deepEqual(written(), [['a', { x: 2 }]])
 })
 
-test('subjects without end are logged up to a bound', (t) => {
+test('the number of subjects is limited', (t) => {
   const { log, written } = start(t)
   for (let i = 0; i < 1_000; i++) log.note(`subject ${i}`, { n: 1 })
   assert.equal(written().length, 100)
 })
 
-test('after the end no line follows', (t) => {
+test('no line is logged after the end', (t) => {
   const { log, pass, written } = start(t)
   log.note('a', { n: 1 })
   log.note('a', { n: 1 })
@@ -71,7 +71,7 @@ test('after the end no line follows', (t) => {
   assert.equal(written().length, 1)
 })
 
-test('failing statements are counted for each cause, with its code and remedy', (t) => {
+test('failed statements are counted for each cause, with its code and remedy', (t) => {
   const { log, pass, written } = start(t)
   const full = new DatabaseRefused('53100')
   const gone = new DatabaseUnavailable('connect ECONNREFUSED 10.0.0.1:5432', 'ECONNREFUSED')

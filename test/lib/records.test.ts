@@ -19,7 +19,7 @@ const TEXTS = [
   ...['peer_workload_name', 'drop_cause'],
 ]
 
-/** The read gate, counting: one statement a list, and a second one for values that columns cannot carry. */
+/** The read gate with a counter: a list takes one statement, and a second one for values that columns cannot carry. */
 function countingGate() {
   const { read } = app.db
   const count = { statements: 0 }
@@ -40,14 +40,14 @@ const readAll = listReader(TrafficRow, 'select * from traffic order by time_stam
   'uuid',
 ])
 
-/** A time as the wire has it: a fraction of three or six digits, as few as hold it. */
+/** A time in wire format: without a fraction, or with three or six digits, as few as possible. */
 function shownTime(text: string | null): string | null {
   if (text === null) return null
   const [seconds, fraction = ''] = text.split('.') as [string, string?]
   return fraction === '' ? seconds : `${seconds}.${fraction.padEnd(fraction.length > 3 ? 6 : 3, '0')}`
 }
 
-/** Renders the table; asserts that it is what the database makes of the same rows. Answers how many statements that took. */
+/** Renders the table and compares it with the rendering by the database. Returns the number of statements. */
 async function assertRendered(): Promise<number> {
   const { gate, count } = countingGate()
   const page = await readAll(gate)
@@ -142,7 +142,7 @@ const rowsOf = (value: fc.Arbitrary<string | null>, maxLength: number) =>
       }),
       { maxLength },
     )
-    // No two alike, neither by uuid nor by flow.
+    // No two rows have the same uuid or flow.
     .map((rows) =>
       rows.map(
         (row, i): Row => ({
@@ -154,7 +154,7 @@ const rowsOf = (value: fc.Arbitrary<string | null>, maxLength: number) =>
       ),
     )
 
-test('whatever the values, a list is what the database makes of the rows', { timeout: 900_000 }, async () => {
+test('for any values, a list equals the rendering by the database', { timeout: 900_000 }, async () => {
   let slow = 0
   await fc.assert(
     fc.asyncProperty(rowsOf(text, 6), async (rows) => {
@@ -166,7 +166,7 @@ test('whatever the values, a list is what the database makes of the rows', { tim
   assert.ok(slow > 0, 'none of them took the long way')
 })
 
-test('ordinary values, escapes among them, never take the long way', { timeout: 900_000 }, async () => {
+test('ordinary values, escapes among them, need one statement', { timeout: 900_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(rowsOf(plain, 12), async (rows) => {
       await hold(rows)
@@ -186,7 +186,7 @@ test('no rows', async () => {
 })
 
 for (const value of ['\u001f', '\u001fa', 'a\u001f', '\u001f\u001f', '\u0001\u001f', '\u0001'])
-  test(`a value of ${JSON.stringify(value)} takes the long way, in every column and place`, async () => {
+  test(`a value of ${JSON.stringify(value)} needs a second statement, in every column and row`, async () => {
     for (const key of TEXTS) {
       for (const row of [0, 1, 2]) {
         await hold([0, 1, 2].map((i) => bare({ uuid: `u${i}`, ...(i === row ? { [key]: value } : {}) })))
@@ -195,7 +195,7 @@ for (const value of ['\u001f', '\u001fa', 'a\u001f', '\u001f\u001f', '\u0001\u00
     }
   })
 
-test('separators in several columns do not make up for each other', async () => {
+test('separators in several columns together need a second statement', async () => {
   await hold([
     bare({ uuid: '1', pod_name: 'a\u001fb', pod_namespace: '\u0001' }),
     bare({ uuid: '2', pod_name: 'c\u001fd', pod_namespace: '\u001f' }),
@@ -211,7 +211,7 @@ test('the mark of a null inside a longer value is an ordinary character', async 
   assert.equal(await assertRendered(), 1)
 })
 
-test('whatever has to be escaped, and what is next to it in ASCII or beyond, is so at every place of a text', async () => {
+test('escaped characters and their neighbours in Unicode are right at every position of a text', async () => {
   for (const one of [
     '"',
     '\\',
@@ -243,7 +243,7 @@ test('empty texts in every column', async () => {
   assert.equal(await assertRendered(), 1)
 })
 
-test('fractions of zero, three and six digits, as few as are needed', async () => {
+test('fractions have zero, three or six digits, as few as needed', async () => {
   const times = {
     '10:00:00': '10:00:00',
     '10:00:00.1': '10:00:00.100',
@@ -265,7 +265,7 @@ test('fractions of zero, three and six digits, as few as are needed', async () =
   }
 })
 
-test('numbers to the last digit', async () => {
+test('integers are exact to the last digit', async () => {
   for (const digits of ['0', '-1', '9007199254740991', '9223372036854775807', '-9223372036854775808']) {
     await hold([bare()])
     await app.sql`update traffic set syn_retries = ${digits}`
@@ -274,7 +274,7 @@ test('numbers to the last digit', async () => {
   }
 })
 
-test('more escapes than there is room for take the long way, and up to there the short one', async () => {
+test('too many escapes need a second statement, fewer do not', async () => {
   const fill = (count: number, value: string) => app.sql`
     insert into traffic (uuid, time_stamp, pod_name)
     select n::text, timestamp '2024-05-01' + n * interval '1 second', ${value} from generate_series(1, ${count}::int) n`
@@ -286,7 +286,7 @@ test('more escapes than there is room for take the long way, and up to there the
   assert.equal(await assertRendered(), 1)
 })
 
-test('around the limit of escapes a list is whole, whichever way it takes', async () => {
+test('around the limit of escapes a list is complete with one statement or two', async () => {
   const ways = new Set<number>()
   for (let escapes = 64_000; escapes <= 68_000; escapes += 97) {
     await hold([bare({ pod_name: '"'.repeat(escapes) })])
@@ -381,12 +381,12 @@ for (const mark of ['', '\u001f'])
     }
   })
 
-test('a record with a key that no column can hold is refused when it is declared to be read', () => {
+test('a record with a key that no column can hold is refused when its reader is declared', () => {
   const bad = z.strictObject({ a: z.union([z.string(), z.number()]) })
   assert.throws(() => listReader(bad, 'select 1 as a'), /no column has the kind union/)
 })
 
-test('a look-up gives each key its first row, whatever the keys are, or null', async () => {
+test('a look-up gives the first row for each key, or null, for any keys', async () => {
   await app.sql`truncate pod_syscalls`
   const names = ['a', 'b "quoted"', 'c\\d', '{e,f}', 'null', 'NULL', '', ' ', 'é,\u{1f680}', '\n', '"', '{', '\u001f']
   await app.sql`

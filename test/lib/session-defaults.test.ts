@@ -21,7 +21,10 @@ import { undisturbed } from '../support/undisturbed.ts'
 
 type Defaults = Record<string, string>
 
-/** `direct`: as without a pooler. `pooled`: the session brings nothing of its own, and the role has what the migration gave it. */
+/**
+ * `direct`: without a pooler. `pooled`: sessions have no settings of their own, and the role has those from the
+ * migration.
+ */
 const KINDS = ['direct', 'pooled'] as const
 type Kind = (typeof KINDS)[number]
 
@@ -42,7 +45,7 @@ async function emptyDatabase(defaults: Defaults) {
   return { ...database, name }
 }
 
-/** Migrates an empty database with these defaults, posts, reads, runs the jobs, reads again: everything that was answered. */
+/** Migrates an empty database with these defaults, posts, reads, runs the jobs and reads again; returns all answers. */
 async function answers(kind: Kind, defaults: Defaults): Promise<unknown[]> {
   const { url, drop } = await emptyDatabase(defaults)
   const prepare = kind === 'direct'
@@ -193,7 +196,7 @@ const READS = [
   '/cluster/environment',
 ]
 
-/** What the clock of the database put there is the same in every run; hours beside it is not. */
+/** Replaces times close to now, which differ between runs; times hours away are data and stay. */
 function withoutNow(text: string): string {
   return text.replace(/\d{4}-\d\d-\d\d[T ][\d:]+(\.\d+)?/g, (time) =>
     Math.abs(Date.parse(`${time.replace(' ', 'T')}Z`) - Date.now()) < NOW_MS ? 'now' : time,
@@ -206,18 +209,15 @@ const SETS: [what: string, defaults: Defaults][] = [
     { default_transaction_isolation: "'serializable'", default_transaction_deferrable: 'on' },
   ],
   ['repeatable reads', { default_transaction_isolation: "'repeatable read'" }],
-  ['commits that are not waited for', { synchronous_commit: 'off' }],
-  ['nulls that are texts', { array_nulls: 'off' }],
-  [
-    'backslashes that escape',
-    { standard_conforming_strings: 'off', backslash_quote: 'off', escape_string_warning: 'on' },
-  ],
-  ['another zone', { timezone: "'Asia/Kathmandu'", timezone_abbreviations: "'India'" }],
+  ['asynchronous commits', { synchronous_commit: 'off' }],
+  ['NULL in arrays as text', { array_nulls: 'off' }],
+  ['backslash escapes', { standard_conforming_strings: 'off', backslash_quote: 'off', escape_string_warning: 'on' }],
+  ['another time zone', { timezone: "'Asia/Kathmandu'", timezone_abbreviations: "'India'" }],
   [
     'other forms of dates and numbers',
     { datestyle: "'SQL, DMY'", intervalstyle: "'sql_standard'", extra_float_digits: '-15', bytea_output: "'escape'" },
   ],
-  ['sessions that end at an error', { exit_on_error: 'on' }],
+  ['sessions that end on an error', { exit_on_error: 'on' }],
   [
     'tight limits',
     {
@@ -227,11 +227,11 @@ const SETS: [what: string, defaults: Defaults][] = [
       idle_session_timeout: '200',
     },
   ],
-  ['= null read as is null', { transform_null_equals: 'on' }],
+  ['`= null` as `is null`', { transform_null_equals: 'on' }],
   ['another encoding', { client_encoding: "'LATIN1'" }],
 ]
 
-/** These no session sets. */
+/** Settings that the sessions of the broker do not set. */
 const HARMLESS: [what: string, defaults: Defaults][] = [
   [
     'a planner that avoids every index and order',
@@ -267,7 +267,7 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
     },
   ],
   [
-    'workers for everything',
+    'parallel workers for every statement',
     {
       ...{
         debug_parallel_query: 'regress',
@@ -279,7 +279,7 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
     },
   ],
   [
-    'words',
+    'messages and names',
     {
       ...{
         lc_messages: "'C'",
@@ -292,7 +292,7 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
     },
   ],
   [
-    'storage and the rest of what a keeper may set',
+    'storage and other settings',
     {
       ...{
         check_function_bodies: 'off',
@@ -315,7 +315,7 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
   ],
 ]
 
-/** All of them in one database: which of them changes an answer is seen with TEST_DEPTH=full. */
+/** In most runs all of them are in one database; TEST_DEPTH=full shows which one changes an answer. */
 const atOnce = (sets: typeof SETS): (typeof SETS)[number] => [
   sets.map(([what]) => what).join(', '),
   Object.assign({}, ...sets.map(([, defaults]) => defaults)),
@@ -336,7 +336,7 @@ describe('a database with other defaults for its sessions', () => {
     }
   }
 
-  test("a schema of the keeper's choice holds everything, and one named like the role is no obstacle", async () => {
+  test('tables are created in the first schema of the search path, and a later schema named like the role does not matter', async () => {
     const first = await emptyDatabase({ search_path: 'telemetry, public' })
     await first.adminSql.unsafe('create schema telemetry')
     await migrate({ connection: first.url, log: noLog })
@@ -350,7 +350,7 @@ describe('a database with other defaults for its sessions', () => {
     assert.deepEqual((await migrate({ connection: second.url, log: noLog })).applied, [])
   })
 
-  test('no schema to create in, and a database that its keeper made read-only, end the migration with the reason', async () => {
+  test('a migration without a schema to create in, or in a read-only database, fails with the reason', async () => {
     const nowhere = await emptyDatabase({ search_path: "''" })
     await assert.rejects(migrate({ connection: nowhere.url, log: noLog }), /no schema has been selected to create in/)
     const frozen = await emptyDatabase({ default_transaction_read_only: 'on' })
@@ -366,7 +366,7 @@ describe('the settings of the role', () => {
     return Object.fromEntries(rows.map(({ entry }) => entry.split(/=(.*)/s).slice(0, 2)))
   }
 
-  test('are given by a migration that is told to, once, changed when they change, and never otherwise', async () => {
+  test('are set by a migration that is configured to, are updated on a change, and are otherwise not touched', async () => {
     const { url, adminSql } = await createTestDatabase()
     const lines: string[] = []
     const run = (timeoutMs?: number) =>
@@ -395,7 +395,7 @@ describe('the settings of the role', () => {
     assert.equal(lines.length, 2)
   })
 
-  test('that it may not be given are a warning, and the migration goes on', async () => {
+  test('cannot be set: the migration logs a warning and succeeds', async () => {
     const { port, sql } = await startOwnServer({ hba: ['host all all all trust'] })
     await sql.unsafe(
       'create role keeper; grant keeper to app; alter database app owner to keeper; alter role app set role = keeper',
@@ -416,7 +416,7 @@ describe('the settings of the role', () => {
     assert.deepEqual(others, [])
   })
 
-  test('that are missing are named in a warning, and none is there when all are in force', async (t) => {
+  test('are named in a warning when missing, and not when all are in force', async (t) => {
     const { url } = await createTestDatabase()
     const warned: { missing?: string[] }[] = []
     const check = async (prepare: boolean) => {

@@ -99,7 +99,7 @@ for (const input of badZones) {
   })
 }
 
-test('a naive time has only the separator T', () => {
+test('a naive time must have the separator T', () => {
   assert.equal(parseNaive('2025-03-01 10:00:00'), null)
   assert.equal(parseNaive('2025-03-01t10:00:00'), null)
 })
@@ -107,7 +107,7 @@ test('a naive time has only the separator T', () => {
 const earliest = new Date('0001-01-03T00:00:00Z')
 const latest = new Date('9999-12-29T00:00:00Z')
 
-test('property: a Date agrees on every zoned time', () => {
+test('property: zoned times agree with Date', () => {
   fc.assert(
     fc.property(
       fc.date({ min: earliest, max: latest, noInvalidDate: true }),
@@ -125,7 +125,7 @@ test('property: a Date agrees on every zoned time', () => {
   )
 })
 
-test('property: the calendar is that of Date, month by month', () => {
+test('property: the calendar agrees with Date, month by month', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 9999 }),

@@ -13,7 +13,7 @@ const ca = `sslrootcert=${encodeURIComponent(certificate('ca.crt'))}`
 const stranger = `sslrootcert=${encodeURIComponent(certificate('stranger.crt'))}`
 const client = `sslcert=${encodeURIComponent(certificate('client.crt'))}&sslkey=${encodeURIComponent(certificate('client.key'))}`
 
-/** `tls`, `plain`, or the error; the same for the connections of the service and of the migration. */
+/** `tls`, `plain`, or the error; the connections of the service and of the migration must agree. */
 async function outcome(url: string): Promise<string> {
   const connection: Connection = readAddress(urlParameters(url, 'the URL'))
   const db = openDatabase({
@@ -59,7 +59,7 @@ describe('TLS', () => {
     for (const database of ['strict', 'mutual']) await tls.sql.unsafe(`create database ${database} owner app`)
   })
 
-  test('a server without TLS is used plainly where the mode allows it, and refused where it does not', async () => {
+  test('a server without TLS is used in plain text where the mode allows it, and refused elsewhere', async () => {
     const found = Object.fromEntries(
       await Promise.all(
         MODES.map(async (mode) => [
@@ -79,12 +79,12 @@ describe('TLS', () => {
     assert.equal(await outcome(`postgres://app:secret@localhost:${plain.port}/app`), 'plain')
   })
 
-  test('a server that takes both gets TLS from prefer up', async () => {
+  test('a server that accepts both gets TLS from `prefer` up', async () => {
     const found = await Promise.all(MODES.map((mode) => outcome(at(tls, `sslmode=${mode}&${ca}`))))
     assert.deepEqual(found, ['plain', 'tls', 'tls', 'tls', 'tls'])
   })
 
-  test('a server that takes no other connections gets TLS from prefer up', async () => {
+  test('a server that accepts only TLS gets TLS from `prefer` up', async () => {
     const [disable, ...others] = await Promise.all(
       MODES.map((mode) => outcome(at(tls, `sslmode=${mode}&${ca}`, 'strict'))),
     )
@@ -92,14 +92,14 @@ describe('TLS', () => {
     assert.deepEqual(others, ['tls', 'tls', 'tls', 'tls'])
   })
 
-  test('no connection to a server of another authority: with verify-ca, verify-full, and `require` with an authority', async () => {
+  test('a server of another authority is refused with verify-ca, verify-full, and `require` with an authority', async () => {
     for (const mode of ['require', 'verify-ca', 'verify-full'])
       assert.match(await outcome(at(tls, `sslmode=${mode}&${stranger}`)), /^TLS: .*certificate/, mode)
     assert.match(await outcome(at(tls, 'sslmode=verify-full')), /^TLS: .*certificate/)
     assert.equal(await outcome(at(tls, 'sslmode=require')), 'tls')
   })
 
-  test('verify-full checks the name, also of an address, and verify-ca does not', async () => {
+  test('verify-full checks the name or address of the host, verify-ca does not', async () => {
     const by = (mode: string) => outcome(at(tls, `sslmode=${mode}&${ca}`, 'app', '127.0.0.1'))
     assert.match(await by('verify-full'), /^TLS: .*127\.0\.0\.1 is not in the cert/)
     assert.equal(await by('verify-ca'), 'tls')
@@ -110,7 +110,7 @@ describe('TLS', () => {
     assert.equal(await outcome(at(tls, `sslmode=verify-full&${ca}&${client}`, 'mutual')), 'tls')
   })
 
-  test('direct TLS from the first byte', async () => {
+  test('direct TLS from the first byte works', async () => {
     assert.equal(await outcome(at(tls, `sslmode=verify-full&${ca}&sslnegotiation=direct`)), 'tls')
   })
 
@@ -142,7 +142,7 @@ describe('TLS', () => {
     )
   })
 
-  test('an answer with bytes after the yes is refused', async () => {
+  test('extra bytes after the answer to the TLS request are refused', async () => {
     const middle = net.createServer((socket) => {
       socket.on('error', () => {})
       socket.once('data', () => socket.write(Buffer.concat([Buffer.from('S'), Buffer.from('forged')])))
@@ -180,7 +180,7 @@ const refused: [query: string, says: RegExp][] = [
   ['hostaddr=10.0.0.1', /`hostaddr` is not supported/],
 ]
 for (const [query, says] of refused) {
-  test(`${query.replaceAll(/%2F[^&]*%2F/g, '')} is refused, since less would be done than it asks`, () => {
+  test(`${query.replaceAll(/%2F[^&]*%2F/g, '')} is refused`, () => {
     assert.throws(() => readAddress(urlParameters(`postgres://app@db/app?${query}`, 'DATABASE_URL')), {
       name: 'AddressError',
       message: says,

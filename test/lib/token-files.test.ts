@@ -1,4 +1,4 @@
-/** Tokens in turn: two of a scope while one takes the place of the other, and files that are read again. */
+/** Rotation of tokens: two tokens of a scope at once, and files that are read again. */
 import assert from 'node:assert/strict'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const THIRD = 'tok-third-90ad3f7712'
 const may = (tokens: ReturnType<typeof createTokens>, token: string) =>
   [...(tokens.authenticate(`Bearer ${token}`) ?? [])].sort()
 
-/** What a program does with the files of its environment; `look` is one look at them. */
+/** A program with the token files of its environment; `look` checks them once. */
 function program(env: NodeJS.ProcessEnv) {
   const config = loadConfig(env)
   const tokens = createTokens(config)
@@ -30,7 +30,7 @@ function program(env: NodeJS.ProcessEnv) {
   return { tokens, lines, look }
 }
 
-test('a variable holds two tokens with a comma between, and each grants its scopes', () => {
+test('a variable may hold two tokens separated by a comma, and each grants its scopes', () => {
   const tokens = createTokens(loadConfig({ BROKER_TOKEN_READ: ` ${OLD} , ${NEW} `, BROKER_TOKEN_INGEST: THIRD }))
   assert.deepEqual(
     [may(tokens, OLD), may(tokens, NEW)],
@@ -44,7 +44,7 @@ test('a variable holds two tokens with a comma between, and each grants its scop
   assert.deepEqual(tokens.sources, ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST'])
 })
 
-test('three tokens of a scope are refused, and so is a list without any', () => {
+test('three tokens of a scope are refused, and so is an empty list', () => {
   for (const [value, why] of [
     [`${OLD},${NEW},${THIRD}`, /^BROKER_TOKEN_READ: 3 tokens; at most 2/],
     [' , ', /^BROKER_TOKEN_READ: .*no token/],
@@ -56,7 +56,7 @@ test('three tokens of a scope are refused, and so is a list without any', () => 
   }
 })
 
-test('one value twice in one list is one token; in two variables it is refused, wherever it stands', () => {
+test('a token repeated in one list counts once; one token in two variables is refused', () => {
   assert.equal(loadConfig({ BROKER_TOKEN_READ: `${OLD},${OLD}` }).tokens.length, 1)
   const config = loadConfig({ BROKER_TOKEN_READ: `${OLD},${NEW}`, BROKER_TOKEN_INGEST: `${THIRD},${NEW}` })
   assert.throws(
@@ -68,9 +68,9 @@ test('one value twice in one list is one token; in two variables it is refused, 
   )
 })
 
-test('files are looked at often enough for 30 seconds', () => assert.ok(CHECK_INTERVAL_MS <= 30_000))
+test('files are checked at least every 30 seconds', () => assert.ok(CHECK_INTERVAL_MS <= 30_000))
 
-test('a file that changes gives its tokens without a restart, and the log says so without a token', async () => {
+test('tokens of a changed file are used without a restart, and the log does not contain them', async () => {
   const path = fileWith('rotated', `${OLD}\n`)
   const { tokens, lines, look } = program({ BROKER_TOKEN_READ_FILE: path })
   await look()
@@ -94,7 +94,7 @@ test('a file that changes gives its tokens without a restart, and the log says s
   }
 })
 
-test('a file that cannot be read, is empty or holds too many tokens keeps those before, and the log says so once', async () => {
+test('a file that is unreadable, empty or has too many tokens keeps the previous tokens, and is logged once', async () => {
   const path = fileWith('broken', OLD)
   const { tokens, lines, look } = program({ BROKER_TOKEN_INGEST_FILE: path })
   const faults: readonly (readonly [what: string, make: () => void, why: RegExp])[] = [
@@ -118,7 +118,7 @@ test('a file that cannot be read, is empty or holds too many tokens keeps those 
   assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [[], ['ingest', 'open', 'read']])
 })
 
-test('a token that another scope has is not taken from a file that changed', async () => {
+test('a changed file with the token of another scope is ignored', async () => {
   const [read, ingest] = [fileWith('scope-a', OLD), fileWith('scope-b', NEW)]
   const { tokens, lines, look } = program({ BROKER_TOKEN_READ_FILE: read, BROKER_TOKEN_INGEST_FILE: ingest })
   writeFileSync(read, NEW)
@@ -133,7 +133,7 @@ test('a token that another scope has is not taken from a file that changed', asy
   assert.match(lines[0]!, /hold the same token/)
 })
 
-test('of two files the second may come later and go again', async () => {
+test('the second of two files may appear later and disappear again', async () => {
   const first = fileWith('first', OLD)
   const second = join(folder, 'second')
   const { tokens, look } = program({ BROKER_TOKEN_READ_FILE: `${first}, ${second}` })
@@ -147,13 +147,13 @@ test('of two files the second may come later and go again', async () => {
       ['open', 'read'],
     ],
   )
-  // As a rotation ends: the new one in the place of the old.
+  // The end of a rotation: the new file replaces the old one.
   renameSync(second, first)
   await look()
   assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [[], ['open', 'read']])
 })
 
-test('without the first of two files there is no start', () => {
+test('a missing first file is refused at the start', () => {
   const lines = refusalOf(() =>
     loadConfig({ BROKER_TOKEN_READ_FILE: `${join(folder, 'nowhere')},${fileWith('other', OLD)}` }),
   )

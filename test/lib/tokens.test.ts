@@ -31,7 +31,7 @@ test('each variable grants its scopes', () => {
   assert.deepEqual(granted(all, `Bearer ${shared}`), ['ingest', 'open', 'read'])
 })
 
-test('with no token configured everyone reads and ingests, and nobody writes supply-chain data', () => {
+test('with no token configured everyone may read and ingest, and nobody may write supply-chain data', () => {
   for (const header of [undefined, '', 'Bearer whatever', 'Basic x'])
     assert.deepEqual(granted({}, header), ['ingest', 'open', 'read'])
   assert.equal(tokens({}).enabled, false)
@@ -49,7 +49,7 @@ for (const [variable, value] of Object.entries(all)) {
   })
 }
 
-test('the scheme is Bearer in any case of letters, the rest is trimmed', () => {
+test('the scheme Bearer is accepted in any case, and the token is trimmed', () => {
   for (const header of [
     `Bearer ${read}`,
     `bearer ${read}`,
@@ -114,6 +114,6 @@ test('one value in two variables is refused: both are named, the value is not', 
   rmSync(folder, { recursive: true })
 })
 
-test('the sources are named, file forms as such', () => {
+test('the sources are the names of the variables', () => {
   assert.deepEqual(tokens(all).sources, Object.keys(all))
 })

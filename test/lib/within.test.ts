@@ -5,7 +5,7 @@ import { within } from '../../lib/time/within.ts'
 
 const LONG_MS = 60_000
 
-test('what comes in time is passed on, and no timer is left to hold the process', async () => {
+test('a result in time is passed on, and no timer remains', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const before = timers()
   assert.equal(await within(Promise.resolve('answer'), LONG_MS), 'answer')
@@ -13,7 +13,7 @@ test('what comes in time is passed on, and no timer is left to hold the process'
   assert.equal(timers(), before)
 })
 
-test('what takes longer is left to itself, a failure too', async () => {
+test('a late result is ignored, and so is a late failure', async () => {
   let fail = () => {}
   const late = new Promise((_, reject) => {
     fail = () => reject(new Error('nobody hears'))
@@ -21,6 +21,6 @@ test('what takes longer is left to itself, a failure too', async () => {
   assert.equal(await within(late, 1), undefined)
   assert.equal(await within(new Promise(() => {}), -1), undefined)
   fail()
-  // A rejection that nobody handles would be told of by now.
+  // An unhandled rejection would be reported by now.
   await turn()
 })

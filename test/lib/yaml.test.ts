@@ -5,7 +5,7 @@ import { comment, type Manifest, oneLine, quoted, yamlOf } from '../../lib/text/
 import { readPolicies } from '../support/policies.ts'
 import { RUNS } from '../support/runs.ts'
 
-/** Text that is something else to one parser or another, or ends a line, or cannot stand as it is. */
+/** Text that parsers read differently, that ends a line, or that cannot stand unquoted. */
 const ODD = [
   ...[
     '',
@@ -176,31 +176,31 @@ const manifest = (value: string): Manifest => ({
 
 const textOf = (one: Manifest) => [...yamlOf(one)].join('')
 
-/** That every parser reads what was written. */
+/** Asserts that every parser reads what was written. */
 function assertRead(one: Manifest): void {
   const text = textOf(one)
   assert.deepEqual(readPolicies(text), [one], text)
   assert.ok(text.endsWith('\n'))
 }
 
-test('odd texts are read as the texts that they are, by parsers of YAML 1.1 and 1.2', () => {
+test('unusual texts are read back unchanged by parsers of YAML 1.1 and 1.2', () => {
   for (const value of ODD) assertRead(manifest(value))
 })
 
-test('odd texts are read as such where lists are written in parts', () => {
+test('unusual texts in lists that are written in parts are read back unchanged', () => {
   const items = Array.from({ length: 131 }, (_, i) => ({ name: `a${i}`, value: ODD[i % ODD.length]! }))
   assertRead({ ...manifest('x'), spec: { before: 'x', items, texts: ODD, after: 'y' } })
-  // Each as the last of a part, too.
+  // Each text is also the last of a part.
   for (const value of ODD.slice(0, -6))
     assertRead({ ...manifest('x'), spec: { before: value, items: Array(51).fill({ value }), after: value } })
 })
 
-test('long texts are read as such, alone and in lists', () => {
+test('long texts are read back unchanged, alone and in lists', () => {
   const long = 'word: # '.repeat(20_000)
   assertRead({ ...manifest('x'), spec: { long, list: [long, 'x', long, long], deep: { a: [long] }, last: [] } })
 })
 
-test('any texts are read as such', () => {
+test('any texts are read back unchanged', () => {
   const word = fc.constantFrom(...ODD)
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -220,7 +220,7 @@ test('documents follow one another', () => {
   assert.deepEqual(readPolicies(all.map(textOf).join('---\n')), all)
 })
 
-test('what a policy has of its own stands without quotes, a key in PEM as it is', () => {
+test('fixed words of a policy are not quoted, and a PEM key is written as it is', () => {
   const text = textOf({
     apiVersion: 'policies.kyverno.io/v1beta1',
     kind: 'Kind',
@@ -244,7 +244,7 @@ spec:
   )
 })
 
-test('a comment stays one line, whatever is in it', () => {
+test('a comment stays one line, whatever it contains', () => {
   for (const value of ODD) {
     const text = comment(`identity: ${value}`)
     assert.match(
@@ -263,23 +263,23 @@ test('a comment stays one line, whatever is in it', () => {
   )
 })
 
-test('what is blanked in a comment is a blank, nothing else is touched', () => {
+test('control characters in a comment become blanks, and other characters are unchanged', () => {
   assert.equal(oneLine('a\nb\u2028c\u202ed\ufeffe\ud800f\0g'), 'a b c d e f g')
   assert.equal(oneLine('é \u{1f600} # "x": y'), 'é \u{1f600} # "x": y')
 })
 
-test('a value in a comment is in quotes where it could be read as more', () => {
+test('a value in a comment is quoted where it could be misread', () => {
   assert.deepEqual(['https://a.test/b@c', 'a b', 'a"b', 'a (b)'].map(quoted), [
     'https://a.test/b@c',
     '"a b"',
     '"a\\"b"',
     '"a (b)"',
   ])
-  // What looks like a blank, or like nothing at all.
+  // Characters that look like a blank, or like nothing.
   for (const one of ['\u200b', '\u00a0', '\u2028', '\u2800', '\u3164', '\u115f', '\u{e0020}', '\ufe0f', '\n'])
     assert.match(quoted(`a${one}verified${one}b`), /^"a( |\\u00a0)verified( |\\u00a0)b"$/, JSON.stringify(one))
   assert.deepEqual(['', '\u200b'].map(quoted), ['""', '" "'])
-  // What looks like another value: an o of Cyrillic, letters of full width.
+  // Characters that look like others: a Cyrillic o, full-width letters.
   assert.deepEqual(['g\u043eogle', '\uff43i', '\u{1d484}'].map(quoted), [
     '"g\\u043eogle"',
     '"\\uff43i"',

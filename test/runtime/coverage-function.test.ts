@@ -8,7 +8,7 @@ import { type Asked, coverage, digest, type Fields, HOUR, namespace } from './he
 const { adminSql: sql } = await createTestDatabase()
 type Sql = postgres.Sql
 
-/** In a transaction the clock of the function stands still: what is `ago` is so to the microsecond. */
+/** The clock of a transaction stands still, so that ages are exact to the microsecond. */
 const frozen = (work: (on: Sql) => Promise<void>) => sql.begin((tx) => work(tx as unknown as Sql))
 
 let made = 0
@@ -88,7 +88,7 @@ const reason = async (on: Sql, asked: Partial<Asked> = {}) => (await coverage(on
 
 beforeEach(() => sql`truncate runtime_coverage, runtime_executable, pod, pod_address`)
 
-test('a container that is watched from its start is covered since then', () =>
+test('a container that is watched from its start is covered from then on', () =>
   frozen(async (on) => {
     await instance(on, { tracked: 30 * HOUR })
     const [row] = await on<[{ is: boolean }]>`
@@ -101,7 +101,7 @@ describe('always one row', () => {
   const nothing = { covered: false, observed_since: null, reason: 'no_runtime_data' }
   before(() => sql`truncate runtime_coverage`)
 
-  test('of what nobody watches, of another cluster, and of anything null', async () => {
+  test('without data, for another cluster and for null arguments', async () => {
     await instance(sql)
     for (const asked of [
       { name: 'other' },
@@ -118,7 +118,7 @@ describe('always one row', () => {
       assert.deepEqual(await coverage(sql, { namespace: 'ns', ...asked }), nothing, JSON.stringify(asked))
   })
 
-  test('by the names of its arguments, a digest that is null being none', async () => {
+  test('with named arguments; a null digest matches rows without a digest', async () => {
     await instance(sql, { image_digest: '' })
     const rows = await sql`
       select * from kg_runtime_coverage(cluster => 'primary', namespace => 'ns', kind => 'Deployment', name => 'web', container => 'app',
@@ -131,7 +131,7 @@ describe('always one row', () => {
 })
 
 describe('the window', () => {
-  test('any number of hours is one: below 0 is 0, and nothing is stored from before the longest', () =>
+  test('hours below 0 count as 0, and windows longer than the calendar are accepted', () =>
     frozen(async (on) => {
       await instance(on, { last: 0, tracked: 0 })
       for (const hours of [0, -1, -(2 ** 31)]) assert.equal(await reason(on, { hours }), null, String(hours))
@@ -144,7 +144,7 @@ describe('the window', () => {
       assert.equal(await reason(on, { container: 'old', hours: 2 ** 31 - 1 }), 'capture_gap')
     }))
 
-  test('a heartbeat at its start is in it', () =>
+  test('a heartbeat at the start of the window is inside it', () =>
     frozen(async (on) => {
       await instance(on, { last: HOUR, ended: true })
       await instance(on, { last: HOUR + 0.000001, ended: true, container_name: 'before' })
@@ -152,7 +152,7 @@ describe('the window', () => {
       assert.equal(await reason(on, { hours: 1, container: 'before' }), 'no_runtime_data')
     }))
 
-  test('what began to be watched at its start is covered, a microsecond later it is not', () =>
+  test('a container watched from the start of the window is covered, one watched a microsecond later is not', () =>
     frozen(async (on) => {
       for (const [container_name, tracked, expected] of [
         ['at', 24 * HOUR, null],
@@ -175,7 +175,7 @@ describe('each check', () => {
     ['capture_gap', { last: 961 }],
   ]
   for (const [n, [expected, fields]] of faults.entries())
-    test(`${expected} of ${JSON.stringify(fields)}: one instance is enough, and it comes before those that follow`, () =>
+    test(`${expected} for ${JSON.stringify(fields)}: one instance is enough, and later checks do not change the reason`, () =>
       frozen(async (on) => {
         await instance(on)
         await instance(on, fields)
@@ -185,7 +185,7 @@ describe('each check', () => {
         assert.equal(await reason(on), expected)
       }))
 
-  test('a loss at the start of the window is in it', () =>
+  test('a loss at the start of the window is inside it', () =>
     frozen(async (on) => {
       await instance(on, { dropped: 24 * HOUR })
       assert.equal(await reason(on), 'events_dropped')
@@ -193,13 +193,13 @@ describe('each check', () => {
       assert.equal(await reason(on, { container: 'before' }), null)
     }))
 
-  test('what waited at the last heartbeat counts when the container has ended, too', () =>
+  test('unsent events at the last heartbeat count, also after the container has ended', () =>
     frozen(async (on) => {
       await instance(on, { unsent: 3, ended: true })
       assert.equal(await reason(on), 'events_pending')
     }))
 
-  test('a path that is not complete, however old, of that container and image', () =>
+  test('an incomplete path of that container and image counts, however old', () =>
     frozen(async (on) => {
       await instance(on)
       for (const other of [{ cluster: 'other' }, { ns: 'other' }, { container: 'side' }, { image: '' }])
@@ -212,7 +212,7 @@ describe('each check', () => {
       assert.equal(await reason(on), null)
     }))
 
-  test('on time is three intervals and a minute, to the microsecond; what has ended is never late', () =>
+  test('a heartbeat is on time for three intervals and a minute, to the microsecond; an ended container is never late', () =>
     frozen(async (on) => {
       for (const [container_name, heartbeat_secs, last, ended, expected] of [
         ['a', 300, 960, false, null],
@@ -227,7 +227,7 @@ describe('each check', () => {
       }
     }))
 
-  test('a gap, or a start that was not seen, is one unless it was before the window', () =>
+  test('a gap or an unseen start counts unless it was before the window', () =>
     frozen(async (on) => {
       const day = 24 * HOUR
       for (const [container_name, start_mode, tracked, covered, expected] of [
@@ -240,7 +240,7 @@ describe('each check', () => {
         ['g', 'start', 60, 59, 'capture_gap'],
         ['h', 'backfill', 60, null, 'capture_gap'],
       ] as const) {
-        // One that is covered by itself, so that only the other may be at fault.
+        // Covered by itself, so that only the second one can be the reason.
         await instance(on, { container_name })
         await instance(on, { container_name, start_mode, tracked, covered })
         assert.equal(await reason(on, { container: container_name }), expected, container_name)
@@ -255,7 +255,7 @@ describe('live pods', () => {
     assert.equal(await reason(on), expected, what)
   }
 
-  test('that run the container and that nobody watches are a gap', () =>
+  test('that run the container and are not watched are a gap', () =>
     frozen(async (on) => {
       await instance(on)
       await gaps(on, 'nobody watches it', {})
@@ -272,7 +272,7 @@ describe('live pods', () => {
       await gaps(on, 'half an owner', { workload_kind: null }, null)
     }))
 
-  test('are watched by a heartbeat of that pod and container that is on time and not the last', () =>
+  test('are watched if a heartbeat of that pod and container is on time and not its last', () =>
     frozen(async (on) => {
       await instance(on)
       await pod(on, { pod_name: 'web-1' })
@@ -291,7 +291,7 @@ describe('live pods', () => {
       await heard('of another namespace', { pod_namespace: 'other' }, 'capture_gap')
     }))
 
-  test('without an owner are their own, half an owner is none', () =>
+  test('without a complete owner are their own workload', () =>
     frozen(async (on) => {
       await instance(on, { workload_kind: 'Pod', workload_name: 'bare', pod_name: 'bare', last: 960, ended: true })
       const bare = { kind: 'Pod', name: 'bare' }
@@ -319,7 +319,7 @@ describe('live pods', () => {
     }))
 })
 
-test('runtime_coverage_of: a row for each container and image, in the order of their bytes', () =>
+test('runtime_coverage_of returns a row for each container and image, ordered by bytes', () =>
   frozen(async (on) => {
     const images = ['', digest('a'), digest('b')].sort()
     await instance(on, { container_name: 'b', image_digest: images[2], last: 50 })
@@ -356,7 +356,7 @@ test('runtime_coverage_of: a row for each container and image, in the order of t
     assert.equal((await ask(null, null, 26))[0]!.c, 'B')
   }))
 
-test('whatever the session is set to: a search path without the tables, another time zone, other settings of the planner', async () => {
+test('the result does not depend on the search path, time zone, date style or planner settings of the session', async () => {
   const ns = namespace()
   await instance(sql, { pod_namespace: ns })
   const [{ schema }] = await sql<[{ schema: string }]>`select current_schema() as schema`
@@ -378,7 +378,7 @@ test('whatever the session is set to: a search path without the tables, another 
   })
 })
 
-test('a role that may only read the three tables may ask', async () => {
+test('a role with SELECT on the three tables may call the function', async () => {
   const ns = namespace()
   await instance(sql, { pod_namespace: ns })
   const role = `reader_${Date.now()}`

@@ -1,4 +1,4 @@
-/** Whatever happened to the containers of a workload, what the database says of their coverage is what a model of the spec says. */
+/** Compares the coverage that the database computes from random histories with a model of the spec. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -10,7 +10,7 @@ import { type Drawn, scene } from './coverage-scenes.ts'
 import { digest, heartbeat } from './heartbeats.ts'
 
 const HISTORIES = depth(1_000, 10_000)
-/** So many share their statements. */
+/** Scenes that share their statements. */
 const AT_ONCE = 1_000
 const REASONS = [
   ...[
@@ -27,7 +27,7 @@ const HOUR = 3_600
 const { adminSql: sql } = await createTestDatabase()
 type Sql = Parameters<Parameters<typeof sql.begin>[1]>[0]
 
-/** As it is stored: no image is empty, and the names that scenes share are of the namespace. */
+/** The stored form: no image is an empty text, and the scene number is part of the namespace. */
 const imageOf = (image: string) => image && digest(image)
 const namespaceOf = (n: number) => `ns${n}`
 const podOf = (n: number, name: string) => `${name}-${n}`
@@ -46,7 +46,7 @@ async function arrange(tx: Sql, scenes: readonly Drawn[], at: (ago: number) => s
       workload_kind: one.owner === 'none' ? null : 'Deployment',
       workload_name: one.owner === 'workload' ? one.name : one.owner === 'half' ? ' ' : null,
     })),
-    // Those of others, which nobody watches, are no concern of it.
+    // Unwatched pods of other namespaces and containers, which must not matter.
     ...(n % 4 ? [] : ['Deployment', null]).map((workload_kind, k) => ({
       ...{
         pod_name: `other-${n}-${k}`,
@@ -122,7 +122,7 @@ interface Said {
   observed: number | null
 }
 
-/** In one transaction, in which the clock of the function stands still. */
+/** The clock of a transaction stands still. */
 const said = (scenes: readonly Drawn[]) =>
   sql.begin(async (tx) => {
     const [{ now }] = await tx<
@@ -151,7 +151,7 @@ const said = (scenes: readonly Drawn[]) =>
       order by q.n`
   })
 
-test(`${HISTORIES} histories`, { timeout: 240_000 }, async () => {
+test(`${HISTORIES} random histories have the coverage of the model`, { timeout: 240_000 }, async () => {
   const seed = Number(process.env.COVERAGE_SEED ?? Date.now() % 2 ** 31)
   const scenes = fc.sample(scene, { numRuns: HISTORIES, seed })
   const seen = new Map<string | null, number>()

@@ -9,9 +9,9 @@ export interface Beat {
   readonly execProbe: boolean
   readonly libProbe: boolean
   readonly attachedAgo: number | null
-  /** When tracking began, by what this heartbeat says. */
+  /** When tracking began, according to this heartbeat. */
   readonly trackedAgo: number
-  /** Whether it names the image, and the workload. */
+  /** Whether it names the image and the workload. */
   readonly knowsImage: boolean
   readonly knowsWorkload: boolean
   readonly lost: number
@@ -26,21 +26,21 @@ export interface Instance {
   readonly container: string
   readonly image: string
   readonly startMode: 'start' | 'backfill'
-  /** In the order of their posts. */
+  /** In the order in which they were posted. */
   readonly posts: readonly (readonly Beat[])[]
 }
 
 export interface Pod {
   readonly name: string
   readonly isDead: boolean
-  /** Null where no post said. */
+  /** Null when no post said. */
   readonly running: readonly string[] | null
 }
 
 export interface Scene {
   readonly pods: readonly Pod[]
   readonly instances: readonly Instance[]
-  /** Containers and images that have a path of which only the end is known. */
+  /** Containers and images with a path that is known only in part. */
   readonly suffixes: readonly { readonly container: string; readonly image: string }[]
 }
 
@@ -50,7 +50,10 @@ export interface Verdict {
   readonly observedAgo: number | null
 }
 
-/** The heartbeats that count: each newer than all before, none after the one that ended it; those of one post in the order of their times. */
+/**
+ * The heartbeats that count: each newer than all before, and none after the one that ended the container. Those of one
+ * post are ordered by time.
+ */
 function heard({ posts }: Instance): Beat[] {
   const counted: Beat[] = []
   for (const beat of posts.flatMap((post) => post.toSorted((a, b) => b.ago - a.ago))) {
@@ -62,10 +65,10 @@ function heard({ posts }: Instance): Beat[] {
 
 const graceSecs = ({ everySecs }: Beat) => 3 * everySecs + 60
 
-/** No container was watched from later than its heartbeat on. */
+/** Tracking cannot begin after its heartbeat. */
 const trackedAgo = (beat: Beat) => Math.max(beat.trackedAgo, beat.ago)
 
-/** Whether a probe, or tracking, began between two heartbeats. */
+/** Whether a probe was attached or tracking began between two heartbeats. */
 const isAttachedBetween = (before: Beat, beat: Beat) => beat.attachedAgo !== null && beat.attachedAgo < before.ago
 const isTrackedAnew = (before: Beat, beat: Beat) => trackedAgo(beat) < before.ago
 
@@ -75,7 +78,9 @@ function isGap(before: Beat, beat: Beat): boolean {
   return isLate || isAttachedBetween(before, beat) || isTrackedAnew(before, beat) || isOther
 }
 
-/** Where a gap ends: with new tracking that was heard of in time and has its probe, else with the heartbeat. */
+/**
+ * Where a gap ends: at the start of new tracking that was reported in time and has its probe, else at the heartbeat.
+ */
 function endOf(before: Beat, beat: Beat): number {
   const isInTime = trackedAgo(beat) - beat.ago <= graceSecs(beat)
   return isTrackedAnew(before, beat) && !isAttachedBetween(before, beat) && isInTime && beat.execProbe
@@ -83,7 +88,7 @@ function endOf(before: Beat, beat: Beat): number {
     : beat.ago
 }
 
-/** Where the latest run without a gap began, and whether that is the whole life of the container. */
+/** Where the latest run without a gap began, and whether it spans the whole life of the container. */
 function run(instance: Instance, beats: readonly Beat[]): { sinceAgo: number; isWhole: boolean } {
   const first = beats[0]!
   const gap = beats.findLastIndex((beat, n) => n > 0 && isGap(beats[n - 1]!, beat))
@@ -94,7 +99,7 @@ function run(instance: Instance, beats: readonly Beat[]): { sinceAgo: number; is
 
 const isFresh = (last: Beat) => !last.ended && last.ago <= graceSecs(last)
 
-/** Of a container and image of a workload whose pods and instances these are. */
+/** Coverage of one container and image of the workload that these pods and instances belong to. */
 export function judge(
   { pods, instances, suffixes }: Scene,
   container: string,
@@ -103,7 +108,7 @@ export function judge(
 ): Verdict {
   const watched = instances
     .map((instance) => ({ instance, beats: heard(instance) }))
-    // It belongs where any heartbeat that counts says so, from the first on.
+    // The instance belongs to the workload and image that any counting heartbeat names.
     .filter(
       ({ instance, beats }) =>
         instance.container === container &&

@@ -1,8 +1,10 @@
-/** Random histories for the model of coverage. A scene is a few integers; 0 is what is covered, so that little of it is odd. */
+/**
+ * Random histories for the model of coverage. A scene is a few integers, and 0 means covered, so that faults stay rare.
+ */
 import fc from 'fast-check'
 import type { Beat, Instance, Pod, Scene } from './coverage-model.ts'
 
-/** Seconds before now that something hangs on: limits of lateness, of windows, and what is beside them. */
+/** Ages in seconds at which results change: limits of lateness and of windows, and values beside them. */
 const LANDMARKS = [
   ...[0, 1, 62, 63, 64, 300, 600, 959, 960, 961, 1_260, 1_261, 3_599, 3_600, 3_601, 5_000, 7_199, 7_200, 7_201, 10_860],
   ...[10_861, 14_460, 14_461, 50_000, 86_399, 86_400, 86_401, 172_800, 259_260, 259_261, 400_000, 3_000_000],
@@ -24,7 +26,7 @@ class Bits {
     this.#left = value
   }
 
-  /** One of so many, each as likely. */
+  /** One of the values, each equally likely. */
   below(count: number): number {
     const digit = this.#left % count
     this.#left = Math.floor(this.#left / count)
@@ -35,7 +37,7 @@ class Bits {
     return list[this.below(list.length)]!
   }
 
-  /** Yes, once in so many times. */
+  /** True once in this many times. */
   once(inTimes: number): boolean {
     return this.below(inTimes) === inTimes - 1
   }
@@ -73,9 +75,9 @@ const drawnScene = fc.record({
   ),
 })
 
-/** A workload with its pods and containers, and what is asked of it. */
+/** A workload with its pods and containers, and the query about it. */
 export interface Drawn extends Scene {
-  /** Whose the pods are: of the workload, of none, or of half of one. */
+  /** The owner of the pods: the workload, none, or an incomplete one. */
   readonly owner: 'workload' | 'none' | 'half'
   readonly kind: string
   readonly name: string
@@ -95,7 +97,7 @@ function instanceOf(podName: string, isOwned: boolean, { whose, posts }: DrawnIn
   const [isBackfilled, isInOrder, isLong] = [b.once(4), !b.once(4), !b.once(4)]
   const trackedAgo = isLong ? 3_000_000 : b.of(LANDMARKS)
   const made = posts.map((post) => post.map(([value, odd]) => beatOf(value, odd, isOwned, trackedAgo)))
-  // As they come, or each newer than the one before.
+  // In posted order, or each newer than the one before.
   if (isInOrder) made.sort((x, y) => y[0]!.ago - x[0]!.ago)
   return {
     pod: podName,

@@ -24,10 +24,10 @@ beforeEach(() => sql`truncate runtime_coverage`)
 
 const rejected = async () => (await byLabel(app.deps.metrics.rejectedEntries))[PATH] ?? 0
 const isNow = (time: unknown) => assert.ok(Math.abs(Date.parse(`${time}Z`) - Date.now()) < 60_000, String(time))
-/** Times as the database shows them: without zeros at the end of a fraction. */
+/** Times as the database shows them: without trailing zeros in the fraction. */
 const shown = (time: string) => time.replace(/\.?0+$/, (zeros) => (time.includes('.') ? '' : zeros))
 const sameTime = (found: unknown, sent: unknown) => assert.equal(shown(String(found)), shown(String(sent)))
-/** Posts heartbeats of one container one after the other; each of `fields` has the time of its heartbeat in hours before now. */
+/** Posts heartbeats of one container one after the other; `hours` is the age of each. */
 const history = async (...beats: [hours: number, fields?: Fields][]) => {
   const base = Date.now()
   const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
@@ -36,7 +36,7 @@ const history = async (...beats: [hours: number, fields?: Fields][]) => {
   return { row: await only(sql), at }
 }
 
-test('POST /runtime/coverage 200: a row has all that was sent', async () => {
+test('POST /runtime/coverage 200: a row has everything that was sent', async () => {
   const sent = heartbeat({ probe_attached_at: inSecs(-49 * HOUR), unsent: 3 })
   assert.deepEqual(await take(app, [sent]), { accepted: 1, dropped: 0, written: 1 })
   const { heartbeat_at, events_dropped, tracking_since, probe_attached_at, ...same } = sent
@@ -51,7 +51,7 @@ test('POST /runtime/coverage 200: a row has all that was sent', async () => {
   )
 })
 
-test('POST /runtime/coverage 200: what may be absent, or null, counts as nothing', async () => {
+test('POST /runtime/coverage 200: an optional field that is absent or null has its default', async () => {
   for (const nothing of [undefined, null]) {
     await sql`truncate runtime_coverage`
     const absent = {
@@ -70,11 +70,11 @@ test('POST /runtime/coverage 200: what may be absent, or null, counts as nothing
   }
 })
 
-test('POST /runtime/coverage 200: an empty list is taken, and asks the database nothing', async () => {
+test('POST /runtime/coverage 200: an empty list is accepted', async () => {
   assert.deepEqual(await take(app, []), { accepted: 0, dropped: 0, written: 0 })
 })
 
-test('POST /runtime/coverage 200: the same again, and what is older, changes nothing and rewrites nothing', async () => {
+test('POST /runtime/coverage 200: repeated and older heartbeats change and rewrite nothing', async () => {
   const sent = [heartbeat(), heartbeat({ events_dropped: 5 }), heartbeat({ ended: true })]
   assert.deepEqual(await take(app, sent), { accepted: 3, dropped: 0, written: 3 })
   const versions = () => sql`select xmin, ctid::text, container_id from runtime_coverage order by container_id`
@@ -92,7 +92,7 @@ test('POST /runtime/coverage 200: the same again, and what is older, changes not
   assert.deepEqual([await stored(sql), [...(await versions())]], [rows, before])
 })
 
-test('POST /runtime/coverage 200: what changes nothing takes no lock', async () => {
+test('POST /runtime/coverage 200: heartbeats that change nothing take no lock', async () => {
   const [known, ended] = [heartbeat({ heartbeat_at: inSecs(-5) }), heartbeat({ ended: true, heartbeat_at: inSecs(-5) })]
   await take(app, [known, ended])
   await sql.begin(async (held) => {
@@ -101,7 +101,7 @@ test('POST /runtime/coverage 200: what changes nothing takes no lock', async () 
   })
 })
 
-test('POST /runtime/coverage 200: a newer heartbeat keeps whose it is, whatever it says', async () => {
+test('POST /runtime/coverage 200: a newer heartbeat does not change the pod, workload, container, image or node', async () => {
   const one = heartbeat({ heartbeat_at: inSecs(-100) })
   await take(app, [one])
   const was = await only(sql)
@@ -123,7 +123,7 @@ test('POST /runtime/coverage 200: a newer heartbeat keeps whose it is, whatever 
   assert.notEqual(is.last_heartbeat, was.last_heartbeat)
 })
 
-test('POST /runtime/coverage 200: a newer heartbeat stays in place in the table', async () => {
+test('POST /runtime/coverage 200: a newer heartbeat is a HOT update', async () => {
   const sent = Array.from({ length: 40 }, () => heartbeat({ heartbeat_at: inSecs(-90) }))
   await take(app, sent)
   await sql.begin(async (one) => {
@@ -139,7 +139,7 @@ test('POST /runtime/coverage 200: a newer heartbeat stays in place in the table'
 })
 
 describe('times', () => {
-  test('POST /runtime/coverage 200: nothing was heard later than now, nor began later than it was heard', async () => {
+  test('POST /runtime/coverage 200: future times are cut to now, and tracking does not begin after the heartbeat', async () => {
     await take(app, [
       heartbeat({ heartbeat_at: inSecs(HOUR), tracking_since: inSecs(2 * HOUR), probe_attached_at: inSecs(HOUR) }),
     ])
@@ -151,13 +151,13 @@ describe('times', () => {
     assert.deepEqual([tracking_since, covered_since], [last_heartbeat, last_heartbeat])
   })
 
-  test('POST /runtime/coverage 200: without the exec probe nothing is covered before the heartbeat', async () => {
+  test('POST /runtime/coverage 200: without the exec probe, coverage begins with the heartbeat', async () => {
     await take(app, [heartbeat({ exec_probe: false })])
     const { covered_since, last_heartbeat } = await only(sql)
     assert.equal(covered_since, last_heartbeat)
   })
 
-  test('POST /runtime/coverage 200: times of the calendar, with up to nine digits', async () => {
+  test('POST /runtime/coverage 200: valid times with up to nine digits are accepted', async () => {
     const times = Object.keys(GOOD_TIMES)
     assert.equal(
       (
@@ -171,7 +171,7 @@ describe('times', () => {
   })
 
   for (const key of ['tracking_since', 'heartbeat_at', 'probe_attached_at'])
-    test(`POST /runtime/coverage 200: a ${key} that is none, or has a zone, drops the entry`, async () => {
+    test(`POST /runtime/coverage 200: an entry is dropped when ${key} is invalid or has a zone`, async () => {
       const bad = [...BAD_TIMES, 7, true, {}, [], '9'.repeat(100_000), `${inSecs(0)}Z`, `${inSecs(0)}+02:00`]
       const { accepted, dropped, written } = await take(app, [
         heartbeat(),
@@ -184,13 +184,13 @@ describe('times', () => {
 describe('the run without a gap', () => {
   const on = { exec_probe: true, lib_probe: true, mode: 'full' }
 
-  test('POST /runtime/coverage 200: heartbeats on time keep it', async () => {
+  test('POST /runtime/coverage 200: heartbeats on time keep the run', async () => {
     const { row, at } = await history([40], [30], [1])
     assert.deepEqual([row.gaps, row.last_gap], [0, null])
     sameTime(row.covered_since, at(1_000))
   })
 
-  test('POST /runtime/coverage 200: a heartbeat is late after three intervals and a minute, not before, by the interval that was promised', async () => {
+  test('POST /runtime/coverage 200: a heartbeat is late after three of the intervals last announced and a minute, not before', async () => {
     for (const [after, promised, gaps] of [
       [960, 300, 0],
       [961, 300, 1],
@@ -214,13 +214,13 @@ describe('the run without a gap', () => {
     ['exec probe', { exec_probe: false }],
     ['library probe', { lib_probe: false }],
   ] as const)
-    test(`POST /runtime/coverage 200: another ${what} begins it anew, each time`, async () => {
+    test(`POST /runtime/coverage 200: a change of the ${what} begins a new run, each time`, async () => {
       const { row, at } = await history([40], [30, change], [20, change], [10, on], [1, on])
       assert.deepEqual([row.gaps, row.last_gap], [2, 'probe_change'])
       sameTime(row.covered_since, at(10))
     })
 
-  test('POST /runtime/coverage 200: a probe that was attached after the heartbeat before begins it anew', async () => {
+  test('POST /runtime/coverage 200: a probe that was attached after the previous heartbeat begins a new run', async () => {
     const base = Date.now()
     const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
     const one = heartbeat({ heartbeat_secs: 86_400, tracking_since: at(90) })
@@ -245,7 +245,7 @@ describe('the run without a gap', () => {
     sameTime(probe_attached_at, at(29))
   })
 
-  test('POST /runtime/coverage 200: tracking that began after the heartbeat before is a gap, and the run begins with it', async () => {
+  test('POST /runtime/coverage 200: tracking that began after the previous heartbeat is a gap, and the new run begins with it', async () => {
     const base = Date.now()
     const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
     const one = heartbeat({ heartbeat_secs: 86_400, tracking_since: at(90) })
@@ -262,11 +262,11 @@ describe('the run without a gap', () => {
     const { last_gap, covered_since, tracking_since } = await only(sql)
     assert.equal(last_gap, 'probe_restart')
     sameTime(covered_since, at(29.9))
-    // It was not watched from its start, whatever is said later.
+    // The first start of tracking is kept: the container was not watched from its own start.
     sameTime(tracking_since, at(90))
   })
 
-  test('POST /runtime/coverage 200: where tracking began anew, but nothing was heard of it in time or the probe came later, the run begins with the heartbeat', async () => {
+  test('POST /runtime/coverage 200: after new tracking the run begins with the heartbeat if that is late or its probe is missing or newly attached', async () => {
     const base = Date.now()
     const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
     const one = heartbeat({ heartbeat_secs: 3_600, tracking_since: at(90) })
@@ -289,7 +289,7 @@ describe('the run without a gap', () => {
     }
   })
 
-  test('POST /runtime/coverage 200: of several reasons the first of late_heartbeat, probe_restart, probe_change is told', async () => {
+  test('POST /runtime/coverage 200: the last gap has the first reason of late_heartbeat, probe_restart, probe_change', async () => {
     const late = { heartbeat_secs: 60 }
     for (const [first, second, reason] of [
       [late, { mode: 'exec', probe_attached_at: inSecs(-1) }, 'late_heartbeat'],
@@ -303,20 +303,20 @@ describe('the run without a gap', () => {
     }
   })
 
-  test('POST /runtime/coverage 200: one that says that it was found running is believed, one that says so no longer is not', async () => {
+  test('POST /runtime/coverage 200: `backfill` replaces `start`, but not the other way round', async () => {
     const { row } = await history([3], [2, { start_mode: 'backfill' }], [1, { start_mode: 'start' }])
     assert.deepEqual([row.start_mode, row.gaps], ['backfill', 0])
   })
 })
 
-describe('what adds up', () => {
-  test('POST /runtime/coverage 200: losses add up, and when the last was is kept', async () => {
+describe('counters and flags', () => {
+  test('POST /runtime/coverage 200: losses add up, and the time of the last loss is kept', async () => {
     const { row, at } = await history([40], [30, { events_dropped: 2 }], [20, { events_dropped: 3 }], [10])
     assert.equal(row.events_dropped, 5)
     sameTime(row.last_drop_at, at(20))
   })
 
-  test('POST /runtime/coverage 200: counts end at 10^12, of an entry, of a post and of all posts', async () => {
+  test('POST /runtime/coverage 200: counts are capped at 10^12 in an entry, in a post and in total', async () => {
     const one = heartbeat({ heartbeat_at: inSecs(-9), events_dropped: 1e300, unsent: Number.MAX_SAFE_INTEGER })
     await take(app, [one])
     const { events_dropped, unsent } = await only(sql)
@@ -328,12 +328,12 @@ describe('what adds up', () => {
     assert.equal((await only(sql)).events_dropped, MAX_COUNT)
   })
 
-  test('POST /runtime/coverage 200: what is unsent is what the newest says; incomplete stays', async () => {
+  test('POST /runtime/coverage 200: unsent has the newest value; incomplete stays true', async () => {
     const { row } = await history([3, { unsent: 5, incomplete: true }], [2, { unsent: 7 }], [1])
     assert.deepEqual([row.unsent, row.incomplete], [0, true])
   })
 
-  test('POST /runtime/coverage 200: of a container that ended nothing changes', async () => {
+  test('POST /runtime/coverage 200: heartbeats after the end of a container change nothing', async () => {
     const { row, at } = await history(
       [3],
       [2, { ended: true, unsent: 4 }],
@@ -343,7 +343,7 @@ describe('what adds up', () => {
     sameTime(row.last_heartbeat, at(2))
   })
 
-  test('POST /runtime/coverage 200: several of one container in one post are judged one after the other, as if they were posted apart', async () => {
+  test('POST /runtime/coverage 200: several heartbeats of one container in a post have the same result as separate posts, in any order', async () => {
     const base = Date.now()
     const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
     const one = heartbeat({ heartbeat_secs: 3_600, tracking_since: at(90), image_digest: '' })
@@ -399,18 +399,18 @@ describe('what adds up', () => {
         for (const fields of before) await take(app, [{ ...one, ...fields }])
         for (const entries of posts) await take(app, entries)
         const row = await only(sql)
-        // Both were heard of just now, at another moment each.
+        // The time of each is its own arrival, so only `unsent` is compared.
         return what === 'two of the future' ? [row.unsent] : row
       }
       const apart = await told(said.map((entry) => [entry]))
       assert.deepEqual(await told([said]), apart, what)
-      // Of two of one moment the first is heard.
+      // Of two with the same time the first wins, so their order matters.
       if (what !== 'two of one moment')
         assert.deepEqual(await told([said.toReversed()]), apart, `${what}, in another order`)
     }
   })
 
-  test('POST /runtime/coverage 200: several of one container are all accepted and one row that is written', async () => {
+  test('POST /runtime/coverage 200: several heartbeats of one container are all accepted and write one row', async () => {
     const one = heartbeat()
     const at = [30, 20, 40].map((secs) => inSecs(-secs))
     const several = at.map((heartbeat_at) => ({ ...one, heartbeat_at }))
@@ -418,7 +418,7 @@ describe('what adds up', () => {
     assert.deepEqual(await take(app, several), { accepted: 3, dropped: 0, written: 0 })
   })
 
-  test('POST /runtime/coverage 200: of more than 100 of one container in one post the others are dropped and counted', async () => {
+  test('POST /runtime/coverage 200: beyond 100 heartbeats of one container in a post the rest is dropped and counted', async () => {
     const one = heartbeat()
     const several = Array.from({ length: 102 }, (_, n) => ({
       ...one,
@@ -435,7 +435,7 @@ describe('what adds up', () => {
 })
 
 describe('the workload', () => {
-  test('POST /runtime/coverage 200: without one it is the pod', async () => {
+  test('POST /runtime/coverage 200: without a workload the pod is the workload', async () => {
     const none = [
       { workload_kind: undefined, workload_name: undefined },
       { workload_kind: null, workload_name: null },
@@ -448,7 +448,7 @@ describe('the workload', () => {
       assert.deepEqual([workload_kind, workload_name], ['Pod', 'bare'])
   })
 
-  test('POST /runtime/coverage 200: a workload or image that becomes known later takes the container over, with all that it lost', async () => {
+  test('POST /runtime/coverage 200: a workload or image that is reported later is set on the row, and its losses and gaps stay', async () => {
     const base = Date.now()
     const at = (hours: number) => new Date(base - hours * HOUR * 1_000).toISOString().slice(0, -1)
     const one = heartbeat({ pod_name: 'web-0', heartbeat_secs: 3_600, tracking_since: at(90) })
@@ -486,7 +486,7 @@ describe('the workload', () => {
     }
   })
 
-  test('POST /runtime/coverage 200: half of one drops the entry', async () => {
+  test('POST /runtime/coverage 200: an entry with only one of workload kind and name is dropped', async () => {
     const halves = [
       { workload_kind: undefined },
       { workload_name: undefined },
@@ -575,17 +575,17 @@ describe('entries that are dropped', () => {
       assert.equal(await rejected(), before + dropped)
     })
 
-  test('POST /runtime/coverage 200: what is no object is dropped', async () => {
+  test('POST /runtime/coverage 200: an entry that is no object is dropped', async () => {
     const none = [null, 'text', 7, true, [], [heartbeat()]]
     assert.deepEqual(await take(app, [...none, heartbeat()]), { accepted: 1, dropped: none.length, written: 1 })
   })
 
-  test('POST /runtime/coverage 200: a number beyond every double is no count', async () => {
+  test('POST /runtime/coverage 200: a number beyond the range of a double drops the entry', async () => {
     const body = JSON.stringify([heartbeat(), heartbeat({ unsent: 4_711 })]).replace('4711', '1e999')
     assert.deepEqual((await app.post(PATH, body)).json, { accepted: 1, dropped: 1, written: 1 })
   })
 
-  test('POST /runtime/coverage 200: one line a minute tells of dropped entries, by field', async () => {
+  test('POST /runtime/coverage 200: one log line a minute counts dropped entries by field', async () => {
     const { BROKER_TOKEN_INGEST: token } = TOKENS
     const other = { post: (path: string, body: unknown) => guarded.post(path, body, { token }) }
     await take(other, [
@@ -602,7 +602,7 @@ describe('entries that are dropped', () => {
     assert.deepEqual([mode, container_id, entry], [2, 1, 1])
   })
 
-  test('POST /runtime/coverage 200: nothing else drops an entry', async () => {
+  test('POST /runtime/coverage 200: unusual but valid entries are stored', async () => {
     const longest = {
       workload_kind: 'K'.repeat(63),
       container_id: 'aZ09'.repeat(32),
@@ -624,7 +624,7 @@ describe('entries that are dropped', () => {
 
 describe('the list', () => {
   for (const body of ['{}', 'null', '7', '"x"', JSON.stringify(heartbeat())])
-    test(`POST /runtime/coverage 400: ${body.slice(0, 4)} where a list is due`, async () => {
+    test(`POST /runtime/coverage 400: ${body.slice(0, 4)} instead of a list`, async () => {
       const answer = await app.post(PATH, body)
       assert.equal(answer.status, 400)
       assert.match(answer.text, /^Json deserialize error: .*expected array/)
@@ -643,12 +643,12 @@ describe('the list', () => {
   const large = (bytes: number) => JSON.stringify([heartbeat()]).padEnd(bytes)
   const gzip = { headers: { 'content-encoding': 'gzip' } }
 
-  test('POST /runtime/coverage 200: a body of 4 MiB, packed or not', async () => {
+  test('POST /runtime/coverage 200: a body of 4 MiB is accepted, compressed or not', async () => {
     assert.equal((await app.post(PATH, large(MAX_BYTES))).json.written, 1)
     assert.equal((await app.post(PATH, gzipSync(large(MAX_BYTES)), gzip)).json.written, 1)
   })
 
-  test('POST /runtime/coverage 413: a body above 4 MiB, packed or not', async () => {
+  test('POST /runtime/coverage 413: a body above 4 MiB is refused, compressed or not', async () => {
     for (const answer of [
       await app.post(PATH, large(MAX_BYTES + 1)),
       await app.post(PATH, gzipSync(large(MAX_BYTES + 1)), gzip),
@@ -659,14 +659,14 @@ describe('the list', () => {
     assert.deepEqual(await stored(sql), [])
   })
 
-  test('POST /runtime/coverage 200: 5000 entries, packed or not', async () => {
+  test('POST /runtime/coverage 200: 5000 entries are accepted, compressed or not', async () => {
     const entries = Array.from({ length: 5_000 }, () => heartbeat())
     const whole = { accepted: 5_000, dropped: 0, written: 5_000 }
     assert.deepEqual(await take(app, entries), whole)
     assert.deepEqual((await app.post(PATH, gzipSync(JSON.stringify(entries)), gzip)).json, { ...whole, written: 0 })
   })
 
-  test('POST /runtime/coverage 413: more than 5000 entries, whatever they are, packed or not, and nothing is written', async () => {
+  test('POST /runtime/coverage 413: more than 5000 elements of any kind are refused, compressed or not, and nothing is written', async () => {
     for (const entry of [0, heartbeat(), {}]) {
       const body = JSON.stringify(Array(5_001).fill(entry))
       for (const answer of [await app.post(PATH, body), await app.post(PATH, gzipSync(body), gzip)]) {
@@ -677,7 +677,7 @@ describe('the list', () => {
     assert.deepEqual(await stored(sql), [])
   })
 
-  test('POST /runtime/coverage 200: text that no database can hold, in a large list as in a small one', async () => {
+  test('POST /runtime/coverage 200: text that PostgreSQL cannot store drops its entry, in small and large lists', async () => {
     for (const count of [2, 300]) {
       const entries = Array.from({ length: count }, (_, n) =>
         heartbeat({ later: ['\0', '\ud800'], ...(n % 2 && { node_name: 'a\0' }) }),
@@ -706,7 +706,7 @@ test('POST /runtime/coverage 503: the table is locked for longer than a statemen
   assert.deepEqual(await stored(slow.sql), [])
 })
 
-test('POST /runtime/coverage 200: posts of the same containers at once, in opposite order, leave each the newest', async () => {
+test('POST /runtime/coverage 200: concurrent posts of the same containers in opposite order leave the newest heartbeat of each', async () => {
   const ids = Array.from({ length: 60 }, containerId)
   const posts = Array.from({ length: 8 }, (_, n) =>
     ids.map((container_id) => heartbeat({ container_id, heartbeat_at: inSecs(n - 20), unsent: n, events_dropped: 1 })),

@@ -12,7 +12,7 @@ const REWRITTEN_AFTER_SECS = 300
 const ORIGINS = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd']
 const app = await startApp()
 
-/** On both sides of what is written again, from any other. */
+/** Ages on both sides of the limit after which a row is written again. */
 const second = fc.constantFrom(0, 1, 299, 300, 301, 599, 600, 900)
 
 const entry = fc.record({
@@ -27,7 +27,7 @@ const entry = fc.record({
   to: second,
 })
 type Entry = typeof entry extends fc.Arbitrary<infer T> ? T : never
-/** What is posted in a history, post by post. */
+/** The posts of a history, in order. */
 const history = fc.array(fc.array(entry, { maxLength: 4 }), { minLength: 1, maxLength: 5 })
 
 interface Row {
@@ -63,7 +63,9 @@ const merged = (a: Row, b: Row): Row => ({
 
 const { stringify } = JSON
 
-/** A post of one history as the rules have it: entries that are accepted, those that are dropped, rows that it writes. */
+/**
+ * Applies the rules to one post: the entries that are accepted, those that are dropped, and the rows that it writes.
+ */
 function posted(rows: Rows, entries: readonly Entry[]): number[] {
   const batch: Rows = new Map()
   let dropped = 0
@@ -109,7 +111,7 @@ const wire = ({ path, kind, workload, pod, source, origin, isComplete, from, to 
 const shown = (of: number, [key, { source, origin, isComplete, pod, first, last }]: [string, Row]) =>
   stringify([`history-${of}`, key, source, origin, isComplete, pod, at(first), at(last)])
 
-test(`POST /runtime/executables 200: ${RUNS} times ${HISTORIES} histories are stored as the model has them`, async () => {
+test(`POST /runtime/executables 200: ${RUNS} times ${HISTORIES} random histories are stored as the model says`, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(history, { minLength: 1, maxLength: HISTORIES, size: 'max' }), async (histories) => {
       await app.sql`truncate runtime_executable`

@@ -28,7 +28,7 @@ const rejected = async () => (await byLabel(deps.metrics.rejectedEntries))[PATH]
 const isNow = (time: string) => assert.ok(Math.abs(Date.parse(`${time}Z`) - Date.now()) < 60_000, time)
 const inSecs = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString().slice(0, -1)
 
-test('POST /runtime/executables 200: a row has all that was sent', async () => {
+test('POST /runtime/executables 200: a row has everything that was sent', async () => {
   const sent = executable({
     kind: 'lib',
     path: '/lib/a.so',
@@ -42,7 +42,7 @@ test('POST /runtime/executables 200: a row has all that was sent', async () => {
   assert.deepEqual(await only(app), { cluster_id: 'primary', ...rest, last_pod_name: pod_name })
 })
 
-test('POST /runtime/executables 200: the longest texts are kept whole, and paths that differ at their end only', async () => {
+test('POST /runtime/executables 200: the longest texts are stored whole, also paths that differ only at their end', async () => {
   const long = (bytes: number) => `${'x'.repeat(bytes - 2)}é`
   const names = {
     pod_namespace: long(253),
@@ -96,7 +96,7 @@ test('POST /runtime/executables 200: a path is kept byte for byte', async () => 
   assert.deepEqual(new Set((await stored(app)).map(({ path }) => path)), new Set(paths))
 })
 
-test('POST /runtime/executables 200: names are kept as they are, whatever stands in them', async () => {
+test('POST /runtime/executables 200: names with special characters are stored unchanged', async () => {
   const names = ['"', '\\', '{', 'NULL', 'a,b', ' x ', 'a\n', '😀']
   const fields = (text: string) => ({
     pod_namespace: text,
@@ -118,11 +118,11 @@ test('POST /runtime/executables 200: names are kept as they are, whatever stands
   }
 })
 
-test('POST /runtime/executables 200: nothing for an empty list', async () => {
+test('POST /runtime/executables 200: an empty list writes nothing', async () => {
   assert.deepEqual(await take(app, []), [0, 0, 0])
 })
 
-test('POST /runtime/executables 200: the same path of another owner or kind is another row', async () => {
+test('POST /runtime/executables 200: the same path with another owner, container, image or kind is another row', async () => {
   const path = '/usr/bin/env'
   const others = [
     {},
@@ -138,20 +138,20 @@ test('POST /runtime/executables 200: the same path of another owner or kind is a
   assert.deepEqual(await take(app, others), [8, 0, 0])
 })
 
-test('POST /runtime/executables 200: another pod of the workload is the same row', async () => {
+test('POST /runtime/executables 200: the same path in another pod of the workload is the same row', async () => {
   const path = '/bin/x'
   assert.deepEqual(await take(app, [executable({ path }), executable({ path, pod_name: 'web-1' })]), [2, 0, 1])
   assert.deepEqual(await take(app, [executable({ path, pod_name: 'web-2' })]), [1, 0, 0])
 })
 
-test('POST /runtime/executables 200: rows of another cluster are not looked at', async () => {
+test('POST /runtime/executables 200: rows of another cluster are left alone', async () => {
   await take(app, [executable({ path: '/x' })])
   await sql`update runtime_executable set cluster_id = 'secondary'`
   assert.deepEqual(await take(app, [executable({ path: '/x' })]), [1, 0, 1])
   assert.deepEqual((await stored(app)).map(({ cluster_id }) => cluster_id).sort(), ['primary', 'secondary'])
 })
 
-test('POST /runtime/executables 200: of a container with many times as many files those that are known are left alone, wherever they stand', async () => {
+test('POST /runtime/executables 200: known files of a container with many files are neither written nor locked', async () => {
   const paths = Array.from({ length: 60 }, (_, i) => `/lib/${String(i).padStart(2, '0')}`)
   const others = [{ kind: 'lib' }, { container_name: 'other' }]
   await take(app, [
@@ -171,7 +171,7 @@ test('POST /runtime/executables 200: of a container with many times as many file
   )
 })
 
-describe('what may be left out', () => {
+describe('optional fields', () => {
   for (const [what, fields, expected] of [
     [
       'no workload',
@@ -200,7 +200,7 @@ describe('what may be left out', () => {
     ['no origin', { origin: undefined }, { origin: 'unknown' }],
     ['an origin that is null', { origin: null }, { origin: 'unknown' }],
     ['an empty origin', { origin: '' }, { origin: 'unknown' }],
-    ['an origin that nobody knows', { origin: 'elsewhere' }, { origin: 'unknown' }],
+    ['an unknown origin', { origin: 'elsewhere' }, { origin: 'unknown' }],
     ['an origin in another case', { origin: 'OTHERFS' }, { origin: 'unknown' }],
     ['a long origin', { origin: 'x'.repeat(5_000) }, { origin: 'unknown' }],
     [
@@ -208,11 +208,7 @@ describe('what may be left out', () => {
       { kind: ' LIB\t', source: '\nBackFill ' },
       { kind: 'lib', source: 'backfill' },
     ],
-    [
-      'keys that nobody knows',
-      { comm: 'a\0b', deep: { x: [1, '\ud800'] }, __proto__: { path: '/y' } },
-      { kind: 'exec' },
-    ],
+    ['unknown keys', { comm: 'a\0b', deep: { x: [1, '\ud800'] }, __proto__: { path: '/y' } }, { kind: 'exec' }],
   ] as [string, Fields, Fields][])
     test(`POST /runtime/executables 200: ${what}`, async () => {
       assert.deepEqual(await take(app, [executable(fields)]), [1, 0, 1])
@@ -314,7 +310,7 @@ describe('entries that are dropped', () => {
     ]),
   ]
   for (const field of new Set(dropped.map(([, field]) => field)))
-    test(`POST /runtime/executables 200: what is wrong with ${field} drops its entry, which is counted; the others are stored`, async () => {
+    test(`POST /runtime/executables 200: an entry with an invalid ${field} is dropped and counted; the others are stored`, async () => {
       const before = await rejected()
       const bad = dropped.filter(([, one]) => one === field)
       assert.deepEqual(await take(app, [executable(), ...bad.map(([, , entry]) => entry), executable()]), [
@@ -327,7 +323,7 @@ describe('entries that are dropped', () => {
         assert.deepEqual((await mergeExecutables([JSON.parse(JSON.stringify(entry))])).dropped, { [field]: 1 }, what)
     })
 
-  test('POST /runtime/executables 200: one line a minute tells of dropped entries, by field', async () => {
+  test('POST /runtime/executables 200: one log line a minute counts dropped entries by field', async () => {
     const other = await startApp()
     assert.deepEqual(
       await take(other, [
@@ -361,7 +357,7 @@ describe('times', () => {
       if (shown < '2100') assert.deepEqual(await kept(sent, sent), [shown, shown])
   })
 
-  test('POST /runtime/executables 200: a reversed pair is put right', async () => {
+  test('POST /runtime/executables 200: a first_seen after last_seen is corrected', async () => {
     const [a, b] = ['2026-01-01T00:00:00', '2026-01-01T00:00:00.000001']
     assert.deepEqual(await kept(b, a), [a, b])
     const [first, last] = await kept(inSecs(86_400), a)
@@ -369,7 +365,7 @@ describe('times', () => {
     isNow(last)
   })
 
-  test('POST /runtime/executables 200: the future is now by the clock of the database, for both', async () => {
+  test('POST /runtime/executables 200: future times are stored as the present time of the database', async () => {
     const [first, last] = await kept(at(0), '9999-12-31T23:59:59.999999')
     assert.equal(first, at(0))
     isNow(last)
@@ -378,7 +374,7 @@ describe('times', () => {
     assert.equal(both[0], both[1])
   })
 
-  test('POST /runtime/executables 200: a future that is sent again is not written again', async () => {
+  test('POST /runtime/executables 200: a future time that is posted again is not written again', async () => {
     const entry = executable({ last_seen: inSecs(86_400) })
     assert.deepEqual(await take(app, [entry]), [1, 0, 1])
     assert.deepEqual(await take(app, [entry]), [1, 0, 0])
@@ -388,13 +384,13 @@ describe('times', () => {
 describe('a backfill', () => {
   for (const origin of ORIGINS) {
     const expected = origin === 'deleted' || origin === 'memfd' ? origin : 'unknown'
-    test(`POST /runtime/executables 200: of origin ${origin} it is ${expected}`, async () => {
+    test(`POST /runtime/executables 200: origin ${origin} is stored as ${expected}`, async () => {
       await take(app, [executable({ source: 'backfill', origin })])
       assert.equal((await only(app)).origin, expected)
     })
   }
 
-  test('POST /runtime/executables 200: a runtime sighting in the same post does not lend it its origin', async () => {
+  test('POST /runtime/executables 200: a backfilled entry does not change the origin of a runtime entry in the same post', async () => {
     const path = '/bin/x'
     await take(app, [
       executable({ path, source: 'backfill', origin: 'writableLayer' }),
@@ -441,7 +437,7 @@ describe('entries of one file in a post', () => {
     ['the newest first', [1, 2, 0]],
     ['the newest last', [2, 0, 1]],
   ] as [string, number[]][])
-    test(`POST /runtime/executables 200: are one row, ${what}`, async () => {
+    test(`POST /runtime/executables 200: they become one row, ${what}`, async () => {
       assert.deepEqual(
         await take(
           app,
@@ -456,7 +452,7 @@ describe('entries of one file in a post', () => {
       )
     })
 
-  test('POST /runtime/executables 200: the pod is that of the newest, of equal times the first, and none if that has none', async () => {
+  test('POST /runtime/executables 200: the pod is that of the newest entry, of the first if times are equal, and null if that entry has none', async () => {
     const one = { path, last_seen: at(90) }
     await take(app, [
       executable({ ...one, pod_name: 'a' }),
@@ -520,7 +516,7 @@ describe('a file that is stored', () => {
       assert.deepEqual(await take(app, [again]), [1, 0, 0])
     })
 
-  test('POST /runtime/executables 200: what is known is never taken back', async () => {
+  test('POST /runtime/executables 200: source, origin, path_complete and first_seen are not overwritten by weaker or later values', async () => {
     await take(app, [executable({ ...was, source: 'ebpf', origin: 'memfd', path_complete: true })])
     await take(app, [
       executable({ ...was, last_seen: at(9_000), first_seen: at(8_000), source: 'backfill', origin: 'unknown' }),
@@ -532,7 +528,7 @@ describe('a file that is stored', () => {
     )
   })
 
-  test('POST /runtime/executables 200: of many only what changes is written', async () => {
+  test('POST /runtime/executables 200: only changed and new files of a large post are written', async () => {
     const many = Array.from({ length: 50 }, (_, i) => executable({ path: `/bin/${i}` }))
     await take(app, many)
     const again = many.map((one, i) => (i % 10 === 3 ? { ...one, origin: 'memfd' } : one))
@@ -542,20 +538,20 @@ describe('a file that is stored', () => {
 
 describe('the body', () => {
   for (const body of ['{}', 'null', '"x"', '7', 'true', '{"0":{}}'])
-    test(`POST /runtime/executables 400: ${body} where a list is due`, async () => {
+    test(`POST /runtime/executables 400: ${body} instead of a list`, async () => {
       const answer = await app.post(PATH, body)
       assert.equal(answer.status, 400)
       assert.match(answer.text, /^Json deserialize error: .*expected array/)
     })
 
   for (const body of ['', '[', '[{"a":', '[]]', '[{}', `[${JSON.stringify(executable())},]`])
-    test(`POST /runtime/executables 400: ${body.slice(0, 8)}, which is no JSON`, async () => {
+    test(`POST /runtime/executables 400: ${body.slice(0, 8)} is invalid JSON`, async () => {
       const answer = await app.post(PATH, body)
       assert.equal(answer.status, 400)
       assert.match(answer.text, /^Json deserialize error: invalid JSON/)
     })
 
-  test('POST /runtime/executables 400: bytes that are not UTF-8, or no gzip', async () => {
+  test('POST /runtime/executables 400: bytes that are not UTF-8 or not gzip are refused', async () => {
     const bytes = Buffer.from(JSON.stringify([executable({ path: '/@' })]))
     bytes[bytes.indexOf(0x40)] = 0xff
     assert.match((await app.post(PATH, bytes)).text, /not UTF-8/)
@@ -565,20 +561,20 @@ describe('the body', () => {
     assert.deepEqual(await stored(app), [])
   })
 
-  test('POST /runtime/executables 400: an entry that is no JSON in a large body, behind good ones', async () => {
+  test('POST /runtime/executables 400: invalid JSON behind 1000 good entries stores nothing', async () => {
     const good = Array.from({ length: 1_000 }, () => executable())
     const answer = await app.post(PATH, `${JSON.stringify(good).slice(0, -1)},{"a":}]`)
     assert.deepEqual([answer.status, await stored(app)], [400, []])
   })
 
-  test('POST /runtime/executables 200: 8 MiB, packed or not', async () => {
+  test('POST /runtime/executables 200: a body of 8 MiB is accepted, compressed or not', async () => {
     const body = JSON.stringify([executable()]).padEnd(MAX_BYTES)
     assert.deepEqual((await app.post(PATH, body)).json, { accepted: 1, dropped: 0, written: 1 })
     const packed = await app.post(PATH, gzipSync(body), { headers: { 'content-encoding': 'gzip' } })
     assert.deepEqual(packed.json, { accepted: 1, dropped: 0, written: 0 })
   })
 
-  test('POST /runtime/executables 413: more than 8 MiB, packed or not', async () => {
+  test('POST /runtime/executables 413: a body above 8 MiB is refused, compressed or not', async () => {
     const body = JSON.stringify([executable()]).padEnd(MAX_BYTES + 1)
     for (const answer of [
       await app.post(PATH, body),
@@ -590,13 +586,13 @@ describe('the body', () => {
     assert.deepEqual(await stored(app), [])
   })
 
-  test('POST /runtime/executables 200: 5 000 full entries', async () => {
+  test('POST /runtime/executables 200: 5 000 full entries are accepted', async () => {
     const entries = Array.from({ length: 5_000 }, (_, i) => executable({ container_name: `c-${i % 40}` }))
     assert.deepEqual(await take(app, entries), [5_000, 0, 5_000])
     assert.deepEqual(await take(app, entries.toReversed()), [5_000, 0, 0])
   })
 
-  test('POST /runtime/executables 413: more than 5 000 elements, whatever they are, and nothing is written', async () => {
+  test('POST /runtime/executables 413: more than 5 000 elements of any kind are refused, and nothing is written', async () => {
     for (const entry of [0, {}, executable()])
       for (const gzip of [false, true]) {
         const body = JSON.stringify(Array(5_001).fill(entry))
@@ -609,7 +605,7 @@ describe('the body', () => {
     assert.deepEqual(await stored(app), [])
   })
 
-  test('POST /runtime/executables 200: texts that no database can hold drop their entries only, in a large body, too', async () => {
+  test('POST /runtime/executables 200: text that PostgreSQL cannot store drops only its entry, also in a large body', async () => {
     const entries = Array.from({ length: 2_000 }, (_, i) =>
       executable(i % 100 === 7 ? { path: '/a\0' } : i % 100 === 8 ? { 'x\0': '\ud800' } : {}),
     )
@@ -617,18 +613,18 @@ describe('the body', () => {
   })
 })
 
-test('POST /runtime/executables 401: without a token', async () => {
+test('POST /runtime/executables 401: a request without a token is refused', async () => {
   const secured = await startApp(TOKENS)
   assertUnauthorized(await secured.post(PATH, []))
 })
 
-test('POST /runtime/executables 403: with a token that only reads', async () => {
+test('POST /runtime/executables 403: a token that only reads is refused', async () => {
   const secured = await startApp(TOKENS)
   assertForbidden(await secured.post(PATH, [], { token: TOKENS.BROKER_TOKEN_READ }), 'ingest')
   assert.equal((await secured.post(PATH, [executable()], { token: TOKENS.BROKER_TOKEN_INGEST })).status, 200)
 })
 
-test('POST /runtime/executables 503: the database is busy, and nothing is stored or counted', async () => {
+test('POST /runtime/executables 503: a locked table: nothing is stored, and dropped entries are not counted', async () => {
   const busy = await startApp({ DB_STATEMENT_TIMEOUT_MS: '300' })
   await whileLocked(busy.sql, 'runtime_executable', async () => {
     assertDatabaseBusy(await busy.post(PATH, [executable(), 7]))

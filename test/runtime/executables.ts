@@ -1,4 +1,4 @@
-/** What the tests of executables post and look at. */
+/** Bodies and queries for the tests of executables. */
 import assert from 'node:assert/strict'
 import type { startApp } from '../support/app.ts'
 
@@ -10,10 +10,10 @@ export const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`
 
 let made = 0
 
-/** A path that nobody else got. */
+/** A path that no other test uses. */
 export const uniquePath = () => `/bin/tool-${++made}`
 
-/** An entry with every field and a path of its own; a field given as undefined is left out. */
+/** An entry with every field and a path that no other test uses; a field given as undefined is left out. */
 export const executable = (fields: Fields = {}): Fields => ({
   pod_namespace: 'shop',
   pod_name: 'web-0',
@@ -31,7 +31,7 @@ export const executable = (fields: Fields = {}): Fields => ({
   ...fields,
 })
 
-/** The counts of an answer that must be 200, in the order of the wire. */
+/** The counts of an answer, whose status must be 200, in wire order. */
 export async function take(app: App, entries: unknown): Promise<number[]> {
   const answer = await app.post(PATH, entries)
   assert.equal(answer.status, 200, answer.text)
@@ -56,7 +56,7 @@ export interface Stored {
   last_seen: string
 }
 
-/** All rows in the order of their keys, times as they are written in answers. */
+/** All rows ordered by their keys, with times as answers print them. */
 export const stored = async ({ sql }: Pick<App, 'sql'>): Promise<Stored[]> => [
   ...(await sql<Stored[]>`
     select cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_complete, source, origin,
@@ -65,12 +65,12 @@ export const stored = async ({ sql }: Pick<App, 'sql'>): Promise<Stored[]> => [
     order by pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path`),
 ]
 
-/** The one row there is. */
+/** The only row. */
 export async function only(app: Pick<App, 'sql'>): Promise<Stored> {
   const rows = await stored(app)
   assert.equal(rows.length, 1)
   return rows[0]!
 }
 
-/** A time so many seconds from 2026-01-01. */
+/** The time this many seconds after 2026-01-01. */
 export const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1) + seconds * 1_000).toISOString().slice(0, 19)

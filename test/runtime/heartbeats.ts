@@ -1,4 +1,4 @@
-/** What the tests of heartbeats post and look at. */
+/** Bodies and queries for the tests of heartbeats. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import type postgres from 'postgres'
@@ -11,15 +11,17 @@ export const HOUR = 3_600
 export const digest = (of: string) => `sha256:${createHash('sha256').update(of).digest('hex')}`
 export const containerId = () => randomBytes(32).toString('hex')
 
-/** A moment, so many seconds from now, as agents write it: naive UTC. */
+/** The time this many seconds from now, as agents write it: naive UTC. */
 export const inSecs = (secs: number) => new Date(Date.now() + secs * 1_000).toISOString().slice(0, -1)
 
 let made = 0
 
-/** A namespace, and with it a workload, that nobody else has. */
+/** A namespace that no other test uses. */
 export const namespace = () => `ns-${++made}`
 
-/** A heartbeat of a container of its own that is watched from its start, two days ago; a field given as undefined is left out. */
+/**
+ * A heartbeat of a new container that is watched from its start two days ago; a field given as undefined is left out.
+ */
 export const heartbeat = (fields: Fields = {}): Fields => ({
   ...{ pod_namespace: 'shop', pod_name: 'web-0', workload_kind: 'Deployment', workload_name: 'web' },
   ...{ container_name: 'app', image_digest: digest('app'), container_id: containerId(), node_name: 'node-a' },
@@ -34,7 +36,7 @@ export interface Taken {
   written: number
 }
 
-/** Posts heartbeats, which must be taken. */
+/** Posts heartbeats; the answer must be 200. */
 export async function take(
   app: { post(path: string, body: unknown): Promise<Answer> },
   entries: unknown[],
@@ -58,7 +60,7 @@ export interface Stored {
   ended: boolean
 }
 
-/** All that is stored, in the order of their containers; times as agents write them, numbers as such. */
+/** All stored rows ordered by container; times as agents write them, counts as numbers. */
 export async function stored(sql: postgres.Sql): Promise<Stored[]> {
   const rows = await sql<{ row: Stored }[]>`select to_json(c) as row from runtime_coverage c order by container_id`
   return rows.map(({ row }) => row)
@@ -87,7 +89,7 @@ export interface Coverage {
   reason: string | null
 }
 
-/** What kg_runtime_coverage says, always one row. */
+/** The only row that kg_runtime_coverage returns. */
 export async function coverage(
   sql: postgres.Sql,
   {

@@ -1,4 +1,4 @@
-/** Rows of the runtime inventory, put into its tables without the routes that take reports. */
+/** Rows of the runtime inventory, inserted directly instead of posted. */
 import type postgres from 'postgres'
 
 export interface ExecutableRow {
@@ -24,7 +24,7 @@ export interface CoverageRow {
   image: string
   mode: 'exec' | 'full'
   lib: boolean
-  /** Ago. */
+  /** Seconds before now. */
   secs: number
   dropSecs: number | null
 }
@@ -33,7 +33,7 @@ let made = 0
 export const newNamespace = () => `runtime-${++made}`
 export const newImage = () => `sha256:${(++made).toString(16).padStart(64, '0')}`
 
-/** `now` of the defaults. */
+/** The meaning of `now` in the defaults. */
 export const FIRST = '2026-01-01T00:00:00'
 export const LAST = '2026-01-02T00:00:00.5'
 

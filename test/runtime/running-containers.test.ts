@@ -1,4 +1,4 @@
-/** Which containers of a pod run, by POST /pod/spec (docs/contract.md#runtime-coverage). */
+/** The running containers that POST /pod/spec stores for a pod (docs/contract.md#runtime-coverage). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startApp } from '../support/app.ts'
@@ -21,7 +21,7 @@ const stored = async (containers: unknown) => {
   return running(pod.pod_name)
 }
 
-test('those without a state, that run, or that crash again and again, whatever else is known of them', async () => {
+test('containers without a state, that run, or that crash again and again are running', async () => {
   assert.deepEqual(
     await stored([
       ...[
@@ -45,7 +45,7 @@ test('those without a state, that run, or that crash again and again, whatever e
   )
 })
 
-test('of entries that have a name, each name once: the first counts, of 64', async () => {
+test('the first entry of each valid name counts, up to 64 names', async () => {
   assert.deepEqual(
     await stored([
       ...[
@@ -83,7 +83,7 @@ test('of entries that have a name, each name once: the first counts, of 64', asy
   assert.deepEqual(await stored([]), [])
 })
 
-test('a post that does not say leaves it, unless the pod is another', async () => {
+test('a post without container states keeps the list, unless the pod is another', async () => {
   const pod = wholePodPost({ pod_name: namespace(), containers: [named('a')] })
   const { containers: _, ...silent } = pod
   await post(pod)
@@ -100,7 +100,7 @@ test('a post that does not say leaves it, unless the pod is another', async () =
   assert.equal(await running(pod.pod_name), null)
 })
 
-test('a repeat in whatever order takes no lock and writes nothing; a change is written, in place', async () => {
+test('a repeated post in any order takes no lock and writes nothing; a change is a HOT update', async () => {
   const containers = [named('b', 'running'), named('a')]
   const pod = wholePodPost({ pod_name: namespace(), containers })
   await post(pod)
@@ -124,7 +124,7 @@ test('a repeat in whatever order takes no lock and writes nothing; a change is w
   assert.deepEqual(await running(pod.pod_name), ['a'])
 })
 
-test('a pod whose container nobody watches uncovers its workload until it is watched, ends it, or dies', async () => {
+test('a pod with an unwatched container uncovers its workload until it is watched, ends it, or dies', async () => {
   const ns = namespace()
   const owner = { pod_namespace: ns, workload_kind: 'Deployment', workload_name: 'web' }
   const pod = wholePodPost({

@@ -102,7 +102,7 @@ async function postSbom(api: string): Promise<number> {
 }
 
 describe('npm run build', { timeout: 900_000 }, () => {
-  test('leaves a running broker the files it was started from', { skip: onlyFull }, async (t) => {
+  test('lets a running broker keep the files that it was started from', { skip: onlyFull }, async (t) => {
     await build(t)
     const { api } = await started(t, ['node', 'dist/lib/server.js'])
     const worker = readFileSync(at('lib/supply-chain/worker.ts'))

@@ -160,7 +160,7 @@ test('the broker accepts the SBOM as one of an image, and lists its components',
   assert.deepEqual(listed.map(key).sort(), document.components.map(key).sort())
 })
 
-test('an expression: either side of OR, both sides of AND, which binds tighter', () => {
+test('a licence expression needs one allowed side of OR and both sides of AND, which binds tighter', () => {
   const allowed = new Set(['MIT', 'ISC', 'GPL-2.0-only WITH Classpath-exception-2.0'])
   const is = (expression: string) => isAllowed(expression, allowed)
   for (const good of [

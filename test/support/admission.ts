@@ -1,4 +1,4 @@
-/** Policies made without a database, from containers and results of checking their images. */
+/** Policies made without a database, from containers and the results of checking their images. */
 
 import { Coverage, type Running, type SignatureResult } from '../../lib/admission/coverage.ts'
 import { generate, planOf } from '../../lib/admission/index.ts'
@@ -12,7 +12,7 @@ export interface State {
   readonly results: ReadonlyMap<string, SignatureResult>
 }
 
-/** A container with an image of a repository and its result; the same name gives the same image. */
+/** A container with its image and the result for it; the same name gives the same image. */
 export function container(
   image: string,
   repository: string | null,
@@ -34,7 +34,7 @@ export function stateOf(containers: readonly ReturnType<typeof container>[]): St
   return { running: containers.map(({ running }) => running), results: new Map(results) }
 }
 
-/** As it is read. */
+/** The coverage, built in the order in which rows are read. */
 export async function coverageOf({ running, results }: State): Promise<Coverage> {
   const coverage = new Coverage()
   for (const row of running) coverage.add(row)

@@ -9,7 +9,7 @@ import { lineOptions } from '../../lib/observability/log.ts'
 import { assertContract } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
-/** Tokens for tests about access, one a variable; pass them as `env`. */
+/** Tokens for tests of access, one for each variable; pass them as `env`. */
 export const TOKENS = {
   BROKER_TOKEN_READ: 'read-token-for-tests',
   BROKER_TOKEN_INGEST: 'ingest-token-for-tests',
@@ -17,7 +17,7 @@ export const TOKENS = {
   BROKER_AUTH_TOKEN: 'shared-token-for-tests',
 }
 
-/** How long a statement may wait for its turn, a read for its memory, and the evaluator may take: a slow machine is no fault of what is tested. */
+/** Limit for the wait for a slot, for read memory and for the evaluator: so long that a slow machine fails no test. */
 export const PATIENCE_MS = 60_000
 
 export interface Answer {
@@ -44,7 +44,7 @@ export async function startApp(env: NodeJS.ProcessEnv = {}) {
     LOG_LEVEL: 'debug',
     AUDIT_EVAL_TIMEOUT_MS: String(PATIENCE_MS),
     BROKER_READ_ACQUIRE_WAIT_MS: String(PATIENCE_MS),
-    // Tests store what was seen at any time; what is older than the days that it is kept is in no answer.
+    // Tests store rows of any age, which retention would hide.
     AUDIT_VERDICTS_RETENTION_DAYS: '0',
     SECCOMP_DENIALS_RETENTION_DAYS: '0',
     RUNTIME_INVENTORY_RETENTION_DAYS: '0',
@@ -67,7 +67,9 @@ export async function startApp(env: NodeJS.ProcessEnv = {}) {
     await database.drop()
   })
 
-  /** `body` is sent as JSON unless it is a string or bytes. Fails on an answer that the OpenAPI document does not tell of. */
+  /**
+   * `body` is sent as JSON unless it is a string or bytes. Fails on an answer that the OpenAPI document does not allow.
+   */
   async function request(
     method: string,
     path: string,

@@ -1,4 +1,4 @@
-/** The broker as a role of its own that is no superuser, so that its rights can be taken away. */
+/** The broker as its own role without superuser rights, so that tests can revoke rights. */
 import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import type postgres from 'postgres'
@@ -11,7 +11,7 @@ import { administer, withDatabase } from './server.ts'
 
 type App = Awaited<ReturnType<typeof startApp>>
 
-/** `sql` and `url` are those of the owner of the database. Everything ends with the test file. */
+/** `sql` and `url` belong to the owner of the database. Everything ends with the test file. */
 export async function startAsRole(
   owner: Pick<App, 'deps' | 'sql' | 'url'>,
   options: { poolMax?: number; statementTimeoutMs?: number } = {},
@@ -37,7 +37,7 @@ export async function startAsRole(
   const headers = { 'content-type': 'application/json' }
   after(async () => {
     await db.end(100)
-    // Its rights have gone with the database, or the role goes with the server.
+    // Its rights are dropped with the database. Where the role remains, it goes with the server.
     await administer(withDatabase(owner.url, 'postgres'), `drop role if exists ${role}`).catch(() => {})
   })
   return {
@@ -49,7 +49,7 @@ export async function startAsRole(
     get: (path: string) => Promise.resolve(app.request(path)),
     post: (path: string, body: unknown) =>
       Promise.resolve(app.request(path, { method: 'POST', headers, body: JSON.stringify(body) })),
-    /** Ends the sessions that the role has, all or those whose last statement is like a pattern. */
+    /** Ends all sessions of the role, or those whose last statement matches a LIKE pattern. */
     terminate: (like = '%', by: postgres.Sql = sql) =>
       by`select pg_terminate_backend(pid) from pg_stat_activity where usename = ${role} and query like ${like}`,
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 
-/** Fails with every item for which `check` fails, and its reason. */
+/** Fails with every item for which `check` fails, and the reasons. */
 export async function assertEach<T>(items: Iterable<T>, check: (item: T) => unknown): Promise<void> {
   const offenders: string[] = []
   let count = 0

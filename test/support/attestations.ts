@@ -1,4 +1,4 @@
-/** Stored results of checking images, for tests of reads and policies. */
+/** Stored results of image checks, for tests of reads and policies. */
 import assert from 'node:assert/strict'
 import type postgres from 'postgres'
 import { Attestation, Signature, type SignatureVerdict } from '../../lib/attestations/entry.ts'

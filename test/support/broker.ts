@@ -1,4 +1,4 @@
-/** The server as it runs in production, for tests of what only a process can show: death, signals, memory, sockets. */
+/** The server as it runs in production, for tests that need a process: death, signals, memory, sockets. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,40 +19,43 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const KEPT_STDERR_CHARS = 20_000
 
 export interface Broker {
-  /** Of the API and of the admin port, without a slash at the end. */
+  /** The addresses of the API and of the admin port, without a slash at the end. */
   readonly url: string
   readonly admin: string
   readonly port: number
   readonly pid: number
-  /** Every line but those about single requests. */
+  /** Every line except those about single requests. */
   readonly log: readonly Record<string, unknown>[]
   /** How often each status was logged. */
   readonly statuses: ReadonlyMap<number, number>
   readonly stderr: string
   readonly hasExited: boolean
-  /** Settles when the process is gone. */
+  /** Resolves when the process has ended. */
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** Signals the broker alone, SIGKILL unless told, and waits for nothing. */
+  /** Signals only the broker, by default with SIGKILL, and does not wait. */
   kill(signal?: NodeJS.Signals): void
-  /** SIGTERM, and waits for the end. */
+  /** Sends SIGTERM and waits for the end. */
   stop(): Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
 
 export interface BrokerOptions {
-  /** Folder of the embedded database, a prepared one when it is empty; without it and `databaseUrl` a temporary one. */
+  /**
+   * Folder of the embedded database; an empty one gets a prepared database. By default a temporary folder, unless
+   * `databaseUrl` is set.
+   */
   dataDir?: string
   databaseUrl?: string
   env?: NodeJS.ProcessEnv
-  /** For Node itself, for instance a heap limit. */
+  /** Arguments for Node, for instance a heap limit. */
   nodeArgs?: string[]
-  /** Whether to wait until the server says that it can work; true. */
+  /** Whether to wait until the server is ready; by default true. */
   ready?: boolean
 }
 
 const running = new Set<Launched>()
 const folders = new Set<string>()
 
-// Nothing that the test file started outlives it.
+// No process or folder remains after the test file.
 process.on('exit', () => {
   for (const { child } of running) killGroup(child)
   for (const folder of folders) {
@@ -79,14 +82,14 @@ function killGroup(child: ChildProcess): void {
   } catch {}
 }
 
-/** An empty folder for the embedded database of this test file; removed with what runs in it at the end. */
+/** An empty folder for the embedded database, removed at the end of the test file after its server was stopped. */
 export function createDataDir(): string {
   const folder = mkdtempSync(join(tmpdir(), 'broker-process-'))
   folders.add(folder)
   return folder
 }
 
-/** The postmaster of a data folder. */
+/** The process id of the postmaster of a data folder. */
 export function postmasterPid(dataDir: string): number | undefined {
   const cluster = join(dataDir, 'postgres')
   const pid = readPidFile(cluster)?.pid
@@ -100,7 +103,7 @@ async function stopPostgres(dataDir: string): Promise<void> {
   await until('the database is gone', () => postmasterPid(dataDir) === undefined)
 }
 
-/** A pool on the embedded database of a folder; end it before the broker is expected to take its database along. */
+/** A pool on the embedded database of a folder; end it before the broker should stop its database. */
 export function connectTo(dataDir: string, max = 2) {
   const { socketDir, port } = readPidFile(join(dataDir, 'postgres'))!
   return openPool(
@@ -204,7 +207,7 @@ export async function startBroker(options: BrokerOptions = {}): Promise<Broker> 
   return broker
 }
 
-/** Memory of a process in MiB: resident now, and the most it ever was (Linux; elsewhere undefined). */
+/** Memory of a process in MiB, now and at its peak; undefined except on Linux. */
 export function residentMb(pid: number): { now: number; peak: number } | undefined {
   if (process.platform !== 'linux') return undefined
   const text = readFileSync(`/proc/${pid}/status`, 'utf8')
@@ -212,7 +215,7 @@ export function residentMb(pid: number): { now: number; peak: number } | undefin
   return { now: mb('VmRSS'), peak: mb('VmHWM') }
 }
 
-/** The value of a metric without labels, by the text of `/metrics`. */
+/** The value of a metric without labels, read from `/metrics`. */
 export async function metric(broker: Broker, name: string): Promise<number> {
   const { text } = await get(`${broker.admin}/metrics`)
   const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]
@@ -232,11 +235,11 @@ export interface RequestOptions {
   method?: string
   body?: string | Uint8Array
   headers?: http.OutgoingHttpHeaders
-  /** None means a socket of its own. */
+  /** By default each request has its own socket. */
   agent?: http.Agent
 }
 
-/** One request over a real socket. Rejects when the connection ends before the answer does. */
+/** Sends one request over a real socket. Rejects when the connection ends before the answer does. */
 export function request(
   url: string,
   { method = 'GET', body, headers = {}, agent }: RequestOptions = {},
@@ -274,7 +277,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A flow as an agent posts it; the number makes it unlike every other, `uuid` and key alike. */
+/** A flow as an agent posts it; another number gives another `uuid` and another key. */
 export function flow(n: number, pod = 'web-0') {
   return {
     uuid: `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`,

@@ -1,9 +1,9 @@
 import type { TestContext } from 'node:test'
 
 export interface Clock {
-  /** Moves timers and `performance.now` on. */
+  /** Advances timers and `performance.now`. */
   tick(ms: number): void
-  /** Real time again; of itself at the end of the test. */
+  /** Restores real time; happens automatically at the end of the test. */
   restart(): void
 }
 
@@ -28,21 +28,21 @@ class Timer {
 }
 
 /**
- * `performance.now` stands still for the rest of the test file, and timers go on: nothing takes long, however busy the machine. Not by a
- * mock, which remembers every call.
+ * Stops `performance.now` for the rest of the test file, while timers run, so that no call seems slow on a busy
+ * machine. This is no mock, because a mock remembers every call.
  */
 export function holdClock(): void {
-  // Not at 0, which is before much of what was noted already.
+  // Not 0, because earlier times were already read.
   const now = performance.now()
   performance.now = () => now
 }
 
 /**
- * `performance.now` and timers that are set from now on stand still until they are told to move. Input and output go on, and so do
- * timers of no time, by which the driver opens connections: those of `node:test` would stop them too.
+ * Stops `performance.now` and timers that are set from now on; `tick` advances them. Input, output and timers of 0 ms
+ * still run: the driver opens connections with them, and the mock timers of `node:test` would stop them.
  */
 export function stopClock(t: TestContext): Clock {
-  // Whole: of others the sum less a part is not the other part.
+  // An integer, so that sums and differences are exact.
   let now = Math.ceil(performance.now())
   const timers = new Set<Timer>()
   const real = { setTimeout, setInterval, clearTimeout, clearInterval }

@@ -1,4 +1,4 @@
-/** A checkout of our own to build in: the sources as they are now, with the packages of this one. */
+/** A separate checkout to build in: the present sources, with the installed packages of this one. */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SOURCES = ['handlers', 'jobs', 'lib', 'sql', 'scripts', 'wrangler-free-deploy/edge']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
 
-/** The folder; removed at the end of the test file. */
+/** The folder, removed at the end of the test file. */
 export function cloneCheckout(): string {
   const clone = realpathSync(mkdtempSync(join(tmpdir(), 'broker-clone-')))
   after(() => rmSync(clone, { recursive: true, force: true }))

@@ -1,12 +1,12 @@
-/** What agents report of CPU and memory, for tests that are about what is made of it: as rows, and stored without the routes that take it. */
+/** CPU and memory reports of agents, as values and as stored rows, for tests of what the broker makes of them. */
 import type postgres from 'postgres'
 import type { Container, Minute, Wait } from '../../lib/compute/findings/index.ts'
 
-/** A minute of a container, and what it waited in it; how long ago is said by `ageSecs`. */
+/** A minute of a container and its waits; `ageSecs` is its age. */
 export interface StoredMinute extends Omit<Minute, 'ts'> {
   readonly ageSecs: number
   readonly waits: readonly Wait[]
-  /** Without it a minute. */
+  /** By default a minute. */
   readonly resolutionSecs?: number
 }
 
@@ -17,7 +17,7 @@ export interface StoredHistory {
 
 let names = 0
 
-/** A container with names of its own. */
+/** A container with a name that no other test uses. */
 export function container({
   namespace = 'shop',
   podName = `pod-${++names}`,
@@ -28,7 +28,7 @@ export function container({
   return { containerUid: `${podUid}/${name}`, podUid, namespace, podName, container: name, node }
 }
 
-/** A quiet minute with what it says; of pressures the mean is the maximum, too. */
+/** A quiet minute with the given fields changed; the maximum of a pressure is its mean unless given. */
 export function minute(over: Partial<StoredMinute> = {}): StoredMinute {
   return {
     ageSecs: 20,
@@ -59,7 +59,7 @@ export function minute(over: Partial<StoredMinute> = {}): StoredMinute {
   }
 }
 
-/** These minutes one after another, the last 20 s ago; null stands for a minute without a row. */
+/** Consecutive minutes, the last 20 s ago; null leaves a minute out. */
 export const minutes = (...rows: readonly (Partial<StoredMinute> | null)[]): StoredMinute[] =>
   rows.flatMap((row, i) => (row === null ? [] : [minute({ ageSecs: 20 + 60 * (rows.length - 1 - i), ...row })]))
 
@@ -70,11 +70,11 @@ export const wait = (kind: string, ref: string, waitNs: number, containerUid: st
   waitNs,
 })
 
-/** A wait for a container. */
+/** A wait caused by a container. */
 export const waitFor = ({ namespace, podName, container, containerUid }: Container, waitNs: number): Wait =>
   wait('pod', `${namespace}/${podName}/${container}`, waitNs, containerUid)
 
-/** Columns that nothing here depends on. */
+/** Columns that do not matter in these tests. */
 const REST = {
   cpu_usage_millis_max: 0,
   cpu_usage_millis_last: 0,
@@ -116,14 +116,14 @@ const columnsOf = (row: StoredMinute) => ({
   runq_overflow: row.runqOverflow,
 })
 
-/** Naive UTC, of an age at a moment. */
+/** The time that was `ageSecs` before `now`, in naive UTC. */
 export const timeAt = (now: number, ageSecs: number): string =>
   new Date(now - ageSecs * 1_000).toISOString().slice(0, 19)
 
-/** What of all this is stored beside an id and a time. */
+/** The columns of a minute except its container and time. */
 const LISTED = Object.keys(columnsOf(minute()))
 
-/** Stores histories as if their minutes had been posted in time, and memory pressure by node; returns the moment that ages count from. */
+/** Stores histories of containers, and the memory pressure of nodes; returns the time from which ages count. */
 export async function storeCompute(
   sql: postgres.Sql,
   histories: readonly StoredHistory[],

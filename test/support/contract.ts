@@ -1,4 +1,4 @@
-/** Holds answers to the OpenAPI document of the API: what is not written there must not be sent. */
+/** Checks answers against the OpenAPI document: an answer that the document does not describe is a failure. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ const { schemas, responses } = document.components as unknown as {
   responses: Record<string, Answered>
 }
 
-/** Makes a value once for all processes of a run: building the document takes a fifth of a second. */
+/** Makes a value once for all processes of a run, because building the document takes a fifth of a second. */
 function shared<T>(name: string, make: () => T): T {
   const folder = process.env.BROKER_TEST_FOLDER
   if (!folder) return make()
@@ -40,12 +40,12 @@ function shared<T>(name: string, make: () => T): T {
 }
 
 const COMPONENTS = '#/components/schemas/'
-/** Of 64 bits zod takes 53, and parsed it is a double anyway. */
+/** JSON.parse gives a double anyway, and zod allows only safe integers for int64. */
 const INT64 = '"type":"integer","format":"int64"'
 const NUMBER = '"type":"number"'
 const validators = new Map<object, z.ZodType>()
 
-/** The reader of a schema of the document, made from its JSON alone: the zod schema that it came of takes no part. */
+/** A validator made only from the JSON of the document, so that it is independent of the zod schema behind it. */
 export function validator(schema: Json): z.ZodType {
   const known = validators.get(schema)
   if (known) return known
@@ -57,7 +57,7 @@ export function validator(schema: Json): z.ZodType {
   return made
 }
 
-/** Throws for a value that a schema of the document does not allow, and for records whose keys come in another order. */
+/** Throws for a value that the schema does not allow, and for records with keys in another order. */
 export function assertAllowed(schema: Json, value: unknown, what: string): void {
   const result = validator(schema).safeParse(value)
   if (!result.success) assert.fail(`${what}: ${z.prettifyError(result.error)}`)
@@ -83,7 +83,7 @@ function assertOrder(schema: Json, value: Json, what: string): void {
   }
 }
 
-/** The operation that a request was routed to, by the router of the app itself; undefined for none. */
+/** The operation that the router of the app chooses for a request, or undefined. */
 function operationOf(app: Hono<Env>, method: string, path: string) {
   const routed = method === 'HEAD' ? 'GET' : method
   const [matches] = app.router.match(routed, app.getPath(new Request(new URL(path, 'http://localhost'))))
@@ -95,8 +95,8 @@ function operationOf(app: Hono<Env>, method: string, path: string) {
 }
 
 /**
- * Fails when an answer has a status, a content type, a body or a lack of headers that the document does not give for its operation.
- * `bytes` is its body as sent.
+ * Fails when the status, content type, body or a missing header of an answer is not what the document says for its
+ * operation. `bytes` is the body as sent.
  */
 export async function assertContract(
   app: Hono<Env>,
@@ -137,7 +137,7 @@ function assertAnswer(said: Answered, what: string, headers: Headers, body: stri
   for (const [name, { required }] of Object.entries(said.headers ?? {}))
     assert.ok(!required || headers.has(name), `${what}: no ${name}`)
   if (!said.content) {
-    // The length of 304 would be that of the answer that is not given (RFC 9110, 8.6).
+    // A 304 has no length, since it would be that of the omitted body (RFC 9110, 8.6).
     const length = what.endsWith(' 304') ? null : '0'
     assert.deepEqual(
       [headers.get('content-type'), headers.get('content-length'), body || ''],

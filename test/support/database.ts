@@ -8,15 +8,17 @@ import { administer, startTestServer, type TestServer, withDatabase } from './se
 
 export { schemaSnapshot } from './schema-snapshot.ts'
 
-/** An empty, migrated database that no other test sees. */
+/** A migrated database without rows, which nothing else uses. */
 export interface TestDatabase {
-  /** For `openPool`, `migrate` and DATABASE_URL of our own programs. */
+  /** For `openPool`, `migrate` and the DATABASE_URL of our programs. */
   url: string
-  /** What the driver itself takes: an options object for a unix socket, else the URL. */
+  /** For the driver: an options object for a unix socket, else the URL. */
   connection: string | SocketOptions
-  /** As the role that owns the database; for arranging and inspecting. */
+  /** Connected as the owner of the database, to arrange and inspect rows. */
   adminSql: postgres.Sql
-  /** Ends `adminSql` and removes the database, open connections included. What is not dropped goes with the run. */
+  /**
+   * Ends `adminSql` and drops the database with all its connections. Other databases are dropped at the end of the run.
+   */
   drop(): Promise<void>
 }
 
@@ -27,14 +29,14 @@ let server: Promise<Pick<TestServer, 'url' | 'template'>> | undefined
 let ownServer: TestServer | undefined
 const leftOpen = new Set<() => Promise<void>>()
 
-// Here and not where it starts: a hook registered inside a test would stop the server with that test.
-// An open connection would keep the process of the file alive after its last test.
+// Registered here, since a hook inside a test would stop the server at the end of that test.
+// Open connections would keep the process alive after its last test.
 after(async () => {
   for (const drop of leftOpen) await drop()
   await ownServer?.stop()
 })
 
-/** Clones the run's template. A file that is run without scripts/test.mjs gets a server of its own. */
+/** Clones the template of the run. A file that runs without scripts/test.mjs starts its own server. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   server ??= findServer()
   const { url: serverUrl, template } = await server

@@ -1,10 +1,10 @@
 const isFull = process.env.TEST_DEPTH === 'full'
 
 /**
- * How much of something a test tries: `small` in every run, `full` with `TEST_DEPTH=full`, as before a release.
- * Rather one case of each kind in `small` than many of one.
+ * The size of a test: `small` in every run, `full` with `TEST_DEPTH=full`, as before a release.
+ * `small` should have one case of each kind rather than many of one.
  */
 export const depth = <T>(small: T, full: T): T => (isFull ? full : small)
 
-/** Why a test is skipped that takes long, and whose subject others cover in part: `{ skip: onlyFull }`. */
+/** Skips a long test whose subject other tests cover in part: `{ skip: onlyFull }`. */
 export const onlyFull = depth<string | false>('only with TEST_DEPTH=full', false)

@@ -1,6 +1,6 @@
 /**
- * Another process of the same installation, for tests: with a data folder as its argument it prints
- * `{ pid, attached }` when its server is up, and leaves in an orderly way when its standard input ends.
+ * Another process of the same installation. With a data folder as its argument it prints
+ * `{ pid, attached }` when its server is up, and stops when its standard input ends.
  */
 import { once } from 'node:events'
 import { startEmbedded } from '../../lib/db/embedded/index.ts'

@@ -1,4 +1,4 @@
-/** Schemas of the policies of each engine, from their published fields. */
+/** Schemas of the policies of each engine, from the fields that the engine publishes. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -14,7 +14,7 @@ const validators: Record<string, ReturnType<typeof compiled>> = {
   ImageTrustPolicy: compiled('kguardian-image-trust-policy.v1alpha1'),
 }
 
-/** Fails for an object that its engine would refuse, or drop a field of. */
+/** Fails for an object that its engine would refuse, or from which it would drop a field. */
 export function assertTaken(policy: Json): void {
   const validate =
     validators[policy.kind] ?? (policy.kind === 'ClusterImageTrustPolicy' ? validators.ImageTrustPolicy : undefined)

@@ -14,7 +14,7 @@ export function fileWith(name: string, text: string): string {
   return path
 }
 
-/** The lines of the ConfigError that `load` gives. */
+/** The lines of the ConfigError that `load` throws. */
 export function refusalOf(load: () => unknown): string[] {
   try {
     load()

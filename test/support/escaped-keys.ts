@@ -4,5 +4,5 @@
  */
 const BACKSLASH_IN_KEY = /"(?:[^"\\]|\\.)*\\\\(?:[^"\\]|\\.)*"\s*:/
 
-/** Whether `JSON.parse` of every version of Node reads a text correctly. */
+/** Whether `JSON.parse` reads a text correctly in every version of Node. */
 export const isReadRight = (text: string): boolean => !BACKSLASH_IN_KEY.test(text)

@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto'
 import net from 'node:net'
 
-/** Below those that systems give to whoever asks for any, also for the near end of a connection: such a one may be gone a moment later. */
+/** Below the ephemeral ports, which the system may give to any connection at any time. */
 const FIRST = 20_000
 const LAST = 32_000
 
 const given = new Set<number>()
 
-/** A port of the loopback address that nobody listens on, for a program that cannot choose one itself. */
+/** A free port of the loopback address, for a program that cannot choose one itself. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, LAST)

@@ -39,7 +39,7 @@ export async function age(sql: postgres.Sql, secs: number): Promise<void> {
         ref_seen_at = ref_seen_at - make_interval(secs => ${secs})`
 }
 
-/** All rows with their versions, so that any write shows. */
+/** All rows with their versions, so that any write is visible. */
 export async function versions(sql: postgres.Sql): Promise<string[]> {
   const rows = await sql<{ version: string }[]>`
     select format('%s %s %s', digest, ctid, xmin) as version from image
@@ -47,7 +47,7 @@ export async function versions(sql: postgres.Sql): Promise<string[]> {
   return rows.map(({ version }) => version)
 }
 
-/** Locks of any kind that are held or awaited on the tables of the inventory. */
+/** Locks that are held or awaited on the tables of the inventory. */
 export async function rowLocks(sql: postgres.Sql): Promise<string[]> {
   const rows = await sql<{ xmax: string }[]>`
     select xmax::text from image where xmax::text <> '0' union all select xmax::text from workload_container where xmax::text <> '0'`

@@ -16,9 +16,9 @@ import { until } from './until.ts'
 
 const CHILD = program('test/support/embedded-process.ts')
 
-/** One installation's data folder and what runs on it; all of it ends with the test, in reverse order. */
+/** The data folder of an installation and the processes on it; all of it ends with the test, in reverse order. */
 export interface Installation {
-  /** Ours; others may pass through it. */
+  /** The data folder; other users may pass through it. */
   dataDir: string
   start(folder?: string): Promise<EmbeddedServer>
   other(): Other
@@ -66,7 +66,7 @@ export function emptyInstallation(t: TestContext): Installation {
   }
 }
 
-/** One with a cluster that has not run here yet. */
+/** An installation with a cluster that has not yet run here. */
 export async function installation(t: TestContext): Promise<Installation> {
   const site = emptyInstallation(t)
   await copyCluster(site.dataDir)

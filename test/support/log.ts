@@ -1,6 +1,6 @@
 import type { Log } from '../../lib/observability/log.ts'
 
-/** A log that hands each line to `write`. */
+/** A log that passes each line to `write`. */
 export const logTo = (write: (level: keyof Log, message: string, fields: object) => void): Log => ({
   debug: (fields, message) => write('debug', message, fields),
   info: (fields, message) => write('info', message, fields),

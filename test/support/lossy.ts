@@ -1,4 +1,4 @@
-/** The app with a proxy between it and its database, and an evaluator that listens. */
+/** The app with a proxy before its database, and an evaluator that records requests. */
 import { after } from 'node:test'
 import { pino } from 'pino'
 import { routes } from '../../handlers/router.ts'
@@ -19,8 +19,8 @@ export interface Answered {
 }
 
 /**
- * `options` of its database, `env` configures it. Everything ends with the test file, for which `performance.now` stands still: a call
- * whose answer is lost is made again, however long the first attempt took on a busy machine.
+ * `options` are for the database, `env` for the app. Everything ends with the test file, and `performance.now` stands
+ * still, so that a lost call is always retried, however long the first attempt took.
  */
 export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env: NodeJS.ProcessEnv = {}) {
   holdClock()
@@ -53,7 +53,7 @@ export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env:
     await home.drop()
   })
 
-  /** Statements that the text of one is looked for in. */
+  /** Statements, to find the one with a given text. */
   let watched = ''
   let fates: Fate[] = []
   proxy.judge((sql) => (sql.includes(watched) ? (fates.shift() ?? 'answered') : 'answered'))
@@ -64,12 +64,12 @@ export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env:
     deps,
     proxy,
     sql: home.adminSql,
-    /** The next statements whose text holds `words` meet with these fates, one each. */
+    /** Sets the fates of the next statements whose text contains `words`, one each. */
     lose(words: string, ...next: Fate[]): void {
       watched = words
       fates = next
     },
-    /** Fates that no statement has met with yet. */
+    /** Fates that no statement has met yet. */
     get toCome(): number {
       return fates.length
     },
@@ -78,13 +78,13 @@ export async function startLossyApp(options: Partial<DatabaseOptions> = {}, env:
       const answer = await app.request(path, { method: 'POST', headers, body: JSON.stringify(body) })
       return { status: answer.status, text: await answer.text() }
     },
-    /** Flows told so far, by outcome. */
+    /** Number of flows sent to the evaluator so far, by outcome. */
     async counted(): Promise<{ inserted: number; duplicate: number }> {
       const { values } = await deps.metrics.flows.get()
       const of = (outcome: string) => values.find(({ labels }) => labels.outcome === outcome)?.value ?? 0
       return { inserted: of('inserted'), duplicate: of('duplicate') }
     },
-    /** How often the evaluator heard of each flow, by the pod it is asked about, once nothing is left to tell it. */
+    /** How often the evaluator was asked about each flow, by pod, after all flows were sent. */
     async heard(): Promise<Map<string, number>> {
       const { audit } = deps
       await until(

@@ -1,4 +1,4 @@
-/** Workloads with a union of syscalls, without the posts that make one. */
+/** Workloads with a stored union of syscalls, inserted without posts. */
 import type { startApp } from './app.ts'
 import { podPost } from './records.ts'
 import { storeContributions } from './seccomp.ts'
@@ -11,7 +11,7 @@ export interface ObservedWorkload {
   readonly name: string
   readonly names: readonly string[]
   readonly arches: readonly string[]
-  /** The pods that contributed, by name; undefined: of an agent without tiers. */
+  /** Contributing pods with their capture level; undefined for an agent without levels. */
   readonly pods: Readonly<Record<string, string | undefined>>
 }
 
@@ -19,7 +19,7 @@ let made = 0
 
 const HASH = '0123456789abcdef'
 
-/** Stores a workload that one pod reported in full, unless told otherwise. Resolves to it and the path of its export. */
+/** Stores a workload, by default with one pod that reported in full. Resolves to it and the path of its export. */
 export async function observe(app: App, fields: Partial<ObservedWorkload> = {}) {
   const n = ++made
   const one = {

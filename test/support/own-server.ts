@@ -1,4 +1,4 @@
-/** A PostgreSQL of its own on a free loopback port, for tests of connections. It ends with the test file. */
+/** A separate PostgreSQL on a free loopback port, for tests of connections. It ends with the test file. */
 import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,25 +13,28 @@ import { freePort } from './free-port.ts'
 import { copyCluster } from './prepared-cluster.ts'
 import { until } from './until.ts'
 
-/** Made with openssl for 100 years: an authority, a server `localhost`, a client `app`, and another authority. */
+/**
+ * Made with openssl, valid for 100 years: an authority, a server `localhost`, a client `app`, and another authority.
+ */
 export const certificate = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url))
 
 export interface OwnServer {
   readonly port: number
   /** The folder of its unix socket. */
   readonly folder: string
-  /** As the superuser, by the unix socket. */
+  /** Connected as the superuser, through the unix socket. */
   readonly sql: postgres.Sql
 }
 
 const running: (() => Promise<void>)[] = []
 
-// Here and not where it starts: a hook registered inside another would stop the server with that.
+// Registered here, since a hook inside another hook would stop the server with that one.
 after(() => Promise.all(running.map((stop) => stop())))
 
 /**
- * `hba` are the lines of pg_hba.conf for TCP, by default `host all all all scram-sha-256`. With `tls` it has the certificate of
- * `localhost`, and trusts the authority's for clients. There are a database and a role `app` with `password`.
+ * `hba` are the lines of pg_hba.conf for TCP, by default `host all all all scram-sha-256`. With `tls` the server has
+ * the certificate of `localhost` and trusts client certificates of the authority. It has a database and a role `app`
+ * with `password`.
  */
 export async function startOwnServer({
   tls = false,

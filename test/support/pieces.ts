@@ -1,6 +1,6 @@
 import type { Pieces } from '../../lib/http/response/stream.ts'
 
-/** What a generator yields, as the pieces of an answer. */
+/** The values of a generator as the pieces of an answer. */
 export function piecesFrom(generator: AsyncGenerator<string>): Pieces {
   return {
     async next() {

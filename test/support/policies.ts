@@ -1,4 +1,4 @@
-/** Generated policies as different parsers read them. */
+/** Parses generated policies with several parsers. */
 import assert from 'node:assert/strict'
 import { loadAll, YAML11_SCHEMA } from 'js-yaml'
 import { parseAllDocuments } from 'yaml'
@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml'
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
 export type Json = any
 
-/** The documents of a text, which four parsers must read alike. */
+/** The documents of a text; all four parsers must agree. */
 export function readPolicies(text: string): Json[] {
   const [first, ...others] = [
     loadAll(text),
@@ -25,7 +25,7 @@ function readWith(text: string, version: '1.1' | '1.2'): unknown[] {
   })
 }
 
-/** The comments above the first document that begin with this text, without their marks. */
+/** The comments above the first document that begin with `opening`, without the comment sign. */
 export const commentsOf = (text: string, opening = ''): string[] => {
   const lines = text.split('\n')
   const end = lines.findIndex((line) => !line.startsWith('#'))

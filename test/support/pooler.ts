@@ -1,6 +1,7 @@
 /**
- * What a session pooler does with the packet that opens a connection: settings that it does not keep apart for its clients are
- * refused, as PgBouncer does by default, or swallowed, as it does with `ignore_startup_parameters`. All else it passes on.
+ * A session pooler, as far as startup packets go. It refuses settings that it does not keep for each client, as
+ * PgBouncer does by default, or swallows them, as PgBouncer does with `ignore_startup_parameters`. It passes on
+ * everything else.
  */
 import { once } from 'node:events'
 import net from 'node:net'
@@ -20,7 +21,7 @@ const HEAD_BYTES = 8
 export interface Pooler {
   /** For `openDatabase` and `migrate`. */
   readonly connection: { host: string; port: number; user: string; database: string }
-  /** How many connections were refused, and let through. */
+  /** Numbers of connections that were refused and let through. */
   readonly refused: number
   readonly passed: number
 }

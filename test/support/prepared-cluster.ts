@@ -1,4 +1,7 @@
-/** A PostgreSQL cluster with a migrated database `postgres`, made once a test run and copied: making one takes a second or two. */
+/**
+ * A PostgreSQL cluster with a migrated database `postgres`. It is made once for a run and then copied, because making
+ * it takes seconds.
+ */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,12 +17,12 @@ let own: string | undefined
 
 after(() => own && rmSync(own, { recursive: true, force: true }))
 
-/** Puts the cluster into a folder that has none, as `postgres`; with the owner that embedded servers run as. */
+/** Copies the cluster to `postgres` in a folder without one, owned by the user of embedded servers. */
 export async function copyCluster(dataDir: string, name = 'postgres'): Promise<void> {
   prepared ??= findOrPrepare()
   const from = join(await prepared, 'postgres')
   const to = join(dataDir, name)
-  // Two brokers of one folder may start at once.
+  // Two brokers on one folder may start at the same time.
   if (existsSync(to)) return
   const { status, stderr } = spawnSync('cp', ['-Rp', from, to], { encoding: 'utf8' })
   if (status !== 0) throw new Error(stderr)
@@ -31,7 +34,7 @@ function ownFolder(): string {
   return own
 }
 
-/** scripts/test.mjs names a folder that all files of a run share, and removes it. */
+/** scripts/test.mjs names a folder that all files of a run share, and removes it at the end. */
 async function findOrPrepare(): Promise<string> {
   const shared = process.env.BROKER_TEST_FOLDER ?? ownFolder()
   const folder = join(shared, 'cluster')

@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Node's arguments that start one of our programs: as `npm test` bundled it, or from its source, which takes twice as long. */
+/**
+ * Arguments for Node that start one of our programs: the bundle that `npm test` made, or the source, which takes twice
+ * as long.
+ */
 export function program(source: string): string[] {
   const build = process.env.BROKER_TEST_BUILD
   if (build === undefined) return ['--import', 'tsx', source]

@@ -1,45 +1,48 @@
-/** A TCP proxy in front of a PostgreSQL server that can misbehave on command. */
+/** A TCP proxy before a PostgreSQL server that misbehaves on command. */
 import { once } from 'node:events'
 import net from 'node:net'
 import { splitter, statements } from './wire.ts'
 
 /**
- * What becomes of a statement. Lost before it reached the server, or after it was carried out and before the answer was passed on;
- * `left`: the client is cut off while the server carries it out; `muted`: the connection stands and nothing more comes of it.
+ * The fate of a statement. It is lost before it reaches the server, or its answer is lost. `left`: the client is
+ * disconnected while the server runs the statement. `muted`: the connection stays open without an answer.
  */
 export type Fate = 'answered' | 'question lost' | 'answer lost' | 'left' | 'muted'
 
 export interface FaultyProxy {
-  /** For the driver: the server behind the proxy. */
+  /** For the driver: the server through the proxy. */
   readonly connection: { host: string; port: number; user: string; password: string; database: string }
   /** Client connections accepted so far. */
   readonly accepted: number
-  /** Goes silent: connections are accepted and kept, and nothing is passed on in either direction. */
+  /** Falls silent: connections are accepted and kept, and nothing is passed on. */
   pause(): void
-  /** Passes on what was held back and everything after. */
+  /** Passes on everything, including what was held back. */
   resume(): void
   /** Resets every connection. */
   cut(): void
-  /** Ends the server's side of every connection towards the client, and goes on reading from it. */
+  /** Ends the writing side of every client connection, and still reads from it. */
   halfClose(): void
-  /** From now on decides the fate of each statement, by its text. */
+  /** Decides the fate of each later statement by its text. */
   judge(fateOf: (sql: string) => Fate): void
-  /** While on, accepts and closes cleanly at once, as a pooler without a server does. */
+  /** While on, accepts and cleanly closes connections, as a pooler without a server does. */
   slam(on: boolean): void
-  /** Cuts what is left. Calling it again is harmless. */
+  /** Closes everything; may be called again. */
   close(): Promise<void>
 }
 
 interface Pair {
   client: net.Socket
   upstream: net.Socket
-  /** Cut off from each other for good. */
+  /** Nothing is passed on to the client any more. */
   parted: boolean
-  /** The client is gone, and the server still at work for it. */
+  /** The client is disconnected while the server still runs its statement. */
   isLeft: boolean
 }
 
-/** Listens on a free loopback port. `connection` is what the driver takes: options with a host (or socket folder), or a URL. */
+/**
+ * Listens on a free loopback port. `connection` is what the driver accepts: options with a host or socket folder, or a
+ * URL.
+ */
 export async function startProxy(
   connection: string | { host: string; port: number; user: string; database: string },
 ): Promise<FaultyProxy> {
@@ -98,7 +101,7 @@ export async function startProxy(
     },
     cut() {
       for (const { client } of pairs) {
-        // Node 20 never gets rid of a socket that is reset while it is being ended, and spins at exit.
+        // Node 20 does not release a socket that is reset while it is being ended, and then spins at exit.
         if (client.writableEnded) client.destroy()
         else client.resetAndDestroy()
       }
@@ -123,7 +126,7 @@ export async function startProxy(
   }
 }
 
-/** Passes on what both sides say, but for the statements that meet with a fate. */
+/** Passes on both sides, except for statements with another fate. */
 function converse(pair: Pair, fateOf: (sql: string) => Fate): void {
   const { client, upstream } = pair
   const asked = splitter('client')

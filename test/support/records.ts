@@ -1,4 +1,4 @@
-/** Pod and service records as agents post them, and what a test asks about the rows that come of them. */
+/** Posts of pods and services as agents send them, and a query for the rows made from them. */
 import type postgres from 'postgres'
 
 export const POD_KEYS = [
@@ -19,7 +19,7 @@ type Fields = Record<string, unknown>
 
 let made = 0
 
-/** A post with the five required keys and a name of its own; a key given as undefined is left out. */
+/** A post with the five required keys and a new name; a key given as undefined is left out. */
 export function podPost(fields: Fields = {}): Fields & { pod_name: string } {
   made++
   return {
@@ -48,13 +48,13 @@ export function wholePodPost(fields: Fields = {}) {
   })
 }
 
-/** A post with the two required keys and an address of its own. */
+/** A post with the two required keys and a new address. */
 export function servicePost(fields: Fields = {}): Fields & { svc_ip: string } {
   made++
   return { svc_ip: `10.96.${made >> 8}.${made & 255}`, time_stamp: '2024-05-01T10:00:00', ...fields }
 }
 
-/** Pods whose rows in pod_address are not exactly the addresses of the pod row; addresses of no pod count too. */
+/** Pods whose rows in pod_address differ from the addresses of the pod row; addresses without a pod count too. */
 export async function podsWithWrongAddresses(sql: postgres.Sql): Promise<string[]> {
   const rows = await sql<{ pod_name: string }[]>`
     with held as (select pod_name, array_agg(ip order by ip) as ips from pod_address group by pod_name),

@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import net from 'node:net'
 import type { TestContext } from 'node:test'
 
-/** A server that answers whoever connects with one error, and hangs up. `at` is where it listens: a port of loopback unless told. */
+/**
+ * A server that answers every client with one error and disconnects. `at` is where it listens, by default a port of
+ * loopback.
+ */
 export async function startRefusing(
   t: TestContext,
   severity: string,

@@ -1,4 +1,4 @@
-/** What the tests of many routes have in common. */
+/** Assertions and bodies that the tests of many routes share. */
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
@@ -30,14 +30,14 @@ export function assertNoData(answer: Answer): void {
   assert.match(answer.headers.get('content-type')!, /^text\/plain/)
 }
 
-/** 503 because the server cancelled the statement: in the words and after the time that clients know. */
+/** 503 because the server cancelled the statement, with the text and retry time that clients rely on. */
 export function assertDatabaseBusy(answer: Answer): void {
   assert.equal(answer.status, 503)
   assert.match(answer.text, /^database busy: .*; retry in 5 seconds$/)
   assert.equal(answer.headers.get('retry-after'), '5')
 }
 
-/** 503 because the read budget is spent: with both phrases that clients look for. */
+/** 503 because the read budget is spent, with both phrases that clients look for. */
 export function assertShed(answer: Answer, neededKib: number, totalKib: number): void {
   assert.equal(answer.status, 503)
   assert.match(answer.text, /^read memory budget/)
@@ -45,7 +45,7 @@ export function assertShed(answer: Answer, neededKib: number, totalKib: number):
   assert.equal(answer.headers.get('retry-after'), '1')
 }
 
-/** Runs `work` while another session holds the table against everyone. */
+/** Runs `work` while another session holds an exclusive lock on the table. */
 export async function whileLocked(sql: postgres.Sql, table: string, work: () => Promise<void>): Promise<void> {
   await sql.begin(async (held) => {
     await held`lock table ${held(table)} in access exclusive mode`
@@ -54,8 +54,8 @@ export async function whileLocked(sql: postgres.Sql, table: string, work: () => 
 }
 
 /**
- * Runs `work` while another session holds the table against everyone, and has the server cancel each statement that waits for it, as it
- * does when one takes too long. So an app needs no limit for it that its other statements might meet with on a busy machine.
+ * Like `whileLocked`, and cancels each statement that waits for the lock, as a statement timeout does. The app
+ * therefore needs no short timeout, which its other statements could exceed on a busy machine.
  */
 export async function whileRefused(sql: postgres.Sql, table: string, work: () => Promise<void>): Promise<void> {
   await sql.begin(async (held) => {
@@ -63,7 +63,7 @@ export async function whileRefused(sql: postgres.Sql, table: string, work: () =>
     const [holder] = await held<{ pid: number }[]>`select pg_backend_pid() as pid`
     let isOver = false
     const cancelling = (async () => {
-      // Each once: a second signal might come late, and end what the session does next.
+      // Each statement is cancelled once: a second signal could arrive late and cancel the next statement.
       const cancelled: string[] = []
       while (!isOver) {
         const found = await sql<{ statement: string }[]>`
@@ -90,7 +90,7 @@ export async function whileRefused(sql: postgres.Sql, table: string, work: () =>
   })
 }
 
-/** A second process on the same database. It posts, and answers the statuses. `end` it before the test file ends. */
+/** A second process on the same database. `post` resolves to the status. Call `end` before the test file ends. */
 export function startReplica(app: App) {
   const log = pino({ level: 'silent' })
   const db = openDatabase({
@@ -120,8 +120,8 @@ export interface RefusedBody {
 }
 
 /**
- * What every route with a JSON object for a body refuses, whatever its schema. `accepted` is a body it takes; `field` is a text in
- * it.
+ * Bodies that every route with a JSON object as its body refuses, whatever its schema. `accepted` is a valid body, and
+ * `field` is one of its texts.
  */
 export function refusedBodies(accepted: Record<string, unknown>, field: string): RefusedBody[] {
   const text = JSON.stringify(accepted)
@@ -199,7 +199,7 @@ export function refusedBodies(accepted: Record<string, unknown>, field: string):
       body: text,
       headers: { 'content-encoding': 'br' },
     },
-    { what: 'a gzip that is none', status: 400, says: /not valid gzip/, body: text, headers: gzip },
+    { what: 'invalid gzip', status: 400, says: /not valid gzip/, body: text, headers: gzip },
     {
       what: 'a gzip that ends early',
       status: 400,
@@ -218,7 +218,7 @@ export function refusedBodies(accepted: Record<string, unknown>, field: string):
   ]
 }
 
-/** Spellings of one accepted body that must be taken as well. */
+/** Forms of one body that must be accepted as well. */
 export function acceptedSpellings(accepted: Record<string, unknown>) {
   const text = JSON.stringify(accepted)
   const large = text + ' '.repeat(MAX_CORE_BODY_BYTES - Buffer.byteLength(text))
@@ -233,7 +233,7 @@ export function acceptedSpellings(accepted: Record<string, unknown>) {
   ]
 }
 
-/** Times that no body may hold. */
+/** Times that are invalid in any body. */
 export const BAD_TIMES = [
   ...[
     '',
@@ -261,7 +261,7 @@ export const BAD_TIMES = [
   ...['0000-01-01T00:00:00', '12024-05-01T10:00:00', ' 2024-05-01T10:00:00', '2024-05-01T10:00:00 ', 'infinity'],
 ]
 
-/** Times that a body may hold, with how they are written in answers. */
+/** Valid times, with their form in answers. */
 export const GOOD_TIMES = {
   '2024-02-29T23:59:59': '2024-02-29T23:59:59',
   '2024-05-01T10:00:00.1': '2024-05-01T10:00:00.100',

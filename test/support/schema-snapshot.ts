@@ -1,8 +1,8 @@
 import type postgres from 'postgres'
 
 /**
- * The schema as text, from the catalogs: the same on every supported release of PostgreSQL, so that a change shows as
- * a diff of its effect. Extensions' objects and the history tables' rows are left out.
+ * The schema as text, from the catalogs. It is the same on every supported release of PostgreSQL, so that a change
+ * shows as a diff of its effect. Objects of extensions and rows of the history tables are left out.
  */
 export async function schemaSnapshot(sql: postgres.Sql): Promise<string> {
   const blocks: string[] = []
@@ -13,7 +13,7 @@ export async function schemaSnapshot(sql: postgres.Sql): Promise<string> {
   return `${blocks.join('\n\n')}\n`
 }
 
-/** Whether the object of this catalog is the schema's own: not the system's, not an extension's. */
+/** SQL: the object belongs to the schema, not to the system or an extension. */
 const isOurs = (catalog: string, oid: string, namespace: string) => `
   ${namespace} !~ '^(pg_|information_schema$)'
   and not exists (
@@ -39,7 +39,7 @@ const TYPES = `
   where typtype = 'd' and ${isOurs('pg_type', 't.oid', 'nspname')}
   order by 1`
 
-// Sequences behind serial and identity columns show with their column.
+// Sequences of serial and identity columns are shown with their column.
 const SEQUENCES = `
   select format('sequence %I.%I as %s increment %s', nspname, relname, format_type(seqtypid, null), seqincrement) as block
   from pg_sequence
@@ -49,7 +49,7 @@ const SEQUENCES = `
     and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype in ('a', 'i'))
   order by nspname collate "C", relname collate "C"`
 
-// Since release 18 "not null" is a constraint with a name, too; here it is a property of the column.
+// Since PostgreSQL 18 "not null" is also a named constraint; here it is a property of the column.
 const RELATIONS = `
   select concat_ws(e'\\n',
     format('%s%s %I.%I%s%s%s',

@@ -1,4 +1,4 @@
-/** Values that a JSON schema of the OpenAPI document allows, as a generator of requests makes them. */
+/** Generates values that a JSON schema of the OpenAPI document allows. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { document } from './contract.ts'
@@ -9,19 +9,19 @@ type Json = any
 const { schemas } = document.components as { schemas: Record<string, Json> }
 const made = new Map<string, fc.Arbitrary<unknown>>()
 
-/** Texts that any reader has: escapes of every kind, control characters, and more than most columns take. */
+/** Texts of any kind: escapes, control characters, and more characters than most columns hold. */
 const anyText = fc.oneof(
   { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) },
   { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }) },
   { weight: 1, arbitrary: fc.constantFrom('', ' ', '\0', '\u202e', '1', 'x'.repeat(5_000)) },
 )
 
-/** A value that may be anything has no schema that says so. */
+/** U+0000 is excluded, since the schema of an arbitrary value cannot forbid it. */
 const hasNull = (value: unknown) => JSON.stringify(value)?.includes('\\u0000') ?? false
 const anything = fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }).filter((value) => !hasNull(value))
 const anyObject = fc.dictionary(fc.string({ maxLength: 10 }), anything, { maxKeys: 3 })
 
-/** Values of a parameter, or of any part of a body. */
+/** Values of a parameter or of any part of a body. */
 export function valuesOf(schema: Json): fc.Arbitrary<unknown> {
   if (schema.$ref) {
     const id = schema.$ref.split('/').at(-1)!
@@ -31,7 +31,7 @@ export function valuesOf(schema: Json): fc.Arbitrary<unknown> {
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map(valuesOf))
   if ('const' in schema) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
-  // Only the broker makes those that are not blank.
+  // Opaque values that are not blank can only come from the broker.
   if (schema['x-opaque']) return fc.constantFrom('', ' ')
   if (Array.isArray(schema.type)) return fc.oneof(...schema.type.map((type: string) => valuesOf({ ...schema, type })))
   if (schema.type === undefined) return anything
@@ -61,7 +61,7 @@ function integers({ minimum: min = Number.MIN_SAFE_INTEGER, maximum: max = Numbe
 }
 
 const zones = fc.constantFrom('Z', 'z', '+00:00', '-07:30', '+14:00', '+23:59')
-// In UTC the first and the last year may be others, which no pattern tells.
+// The first and the last year are left out, since the zone could move them out of range, which no pattern can express.
 const zonedTimes = fc.oneof(
   fc
     .tuple(
@@ -84,9 +84,10 @@ function texts({
   format,
   description = '',
 }: Json): fc.Arbitrary<string> {
-  // Both readings of a pattern, since generators have one or the other.
+  // With and without the flag `u`, since generators use either.
   const patterns = pattern === undefined ? [] : [new RegExp(pattern), new RegExp(pattern, 'u')]
-  // A schema counts characters; where the broker counts bytes, the description says so. Elsewhere it counts UTF-16 units.
+  // A schema counts characters; where the broker counts bytes, the description says so, and elsewhere it counts UTF-16
+  // units.
   const lengthOf = (text: string) => (/ bytes/.test(description) ? Buffer.byteLength(text) : text.length)
   const made = [anyText]
   if (format === 'date-time') made.unshift(zonedTimes)

@@ -73,11 +73,11 @@ def built(seccomp, profile):
 
 
 def outcome(seccomp, context, number):
-    """What becomes of a syscall without arguments in a child that has loaded the filter."""
+    """The outcome of a syscall without arguments in a child that has loaded the filter."""
     call = ctypes.CDLL(None, use_errno=True).syscall
     child = os.fork()
     if child == 0:
-        # From here on nothing but the syscall and the exit, or the filter stops what is not asked about.
+        # From here on only the syscall and the exit, since the filter could stop any other call.
         if seccomp.seccomp_load(context) != 0:
             os._exit(255)
         os._exit(0 if call(number) >= 0 else ctypes.get_errno())

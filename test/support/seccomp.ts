@@ -1,4 +1,4 @@
-/** What agents and controllers report of seccomp as the broker stores it, for tests that are about how it is read. */
+/** Stored seccomp reports of agents and controllers, for tests of reads. */
 import { createHash } from 'node:crypto'
 import type postgres from 'postgres'
 
@@ -11,7 +11,7 @@ export interface WorkloadKey {
 export interface StoredWorkload extends WorkloadKey {
   names: readonly string[]
   arches?: readonly string[]
-  /** Without it something that is like a hash and tells sets apart. */
+  /** By default a hash of the names and architectures. */
   hash?: string
   /** Naive UTC. */
   updatedAt?: string
@@ -19,7 +19,7 @@ export interface StoredWorkload extends WorkloadKey {
 
 export interface StoredPod {
   name: string
-  /** Null for a pod of no workload. */
+  /** Null for a pod without a workload. */
   of: WorkloadKey | null
   level?: string | null
   isDead?: boolean
@@ -29,7 +29,7 @@ export interface StoredPod {
 export interface StoredResource {
   namespace: string
   name: string
-  /** The workload that it refers to; null for none. */
+  /** The workload that it refers to, or null. */
   kind: string | null
   workload: string | null
   names?: readonly string[]
@@ -44,7 +44,7 @@ export interface StoredResource {
 
 export interface StoredNode {
   name: string
-  /** Paths with their hashes. */
+  /** Hashes by path. */
   files: Readonly<Record<string, string | null>>
   secondsAgo?: number
 }
@@ -71,7 +71,7 @@ export interface StoredWatcher {
 const TIME = '2026-05-01T10:00:00'
 const sha256 = (text: string) => createHash('sha256').update(text).digest()
 
-/** Sorted by bytes, each once. */
+/** Sorted by bytes, without duplicates. */
 export const byBytes = (texts: readonly string[]): string[] =>
   [...new Set(texts)].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
 
@@ -121,7 +121,7 @@ export async function storePods(sql: postgres.Sql, pods: readonly StoredPod[]): 
   await storeContributions(sql, posted, TIME)
 }
 
-/** Says that pods of a workload contributed to its set, whatever that has. */
+/** Stores that pods contributed to the set of their workload, independently of that set. */
 export async function storeContributions(
   sql: postgres.Sql,
   pods: readonly {
@@ -161,7 +161,7 @@ export async function storeResources(sql: postgres.Sql, resources: readonly Stor
   await sql`insert into seccomp_cr select * from json_populate_recordset(null::seccomp_cr, ${JSON.stringify(rows)}::text::json)`
 }
 
-/** Each distinct set of files once. */
+/** Stores each distinct set of files once. */
 export async function storeNodes(sql: postgres.Sql, nodes: readonly StoredNode[]): Promise<void> {
   for (const { name, files, secondsAgo = 1 } of nodes) {
     const id = sha256(JSON.stringify(Object.entries(files).sort()))
@@ -197,7 +197,7 @@ export async function storeDenials(sql: postgres.Sql, denials: readonly StoredDe
     from json_populate_recordset(null::seccomp_denial, ${JSON.stringify(rows)}::text::json)`
 }
 
-/** Nodes that told whether their probe is attached. */
+/** Stores nodes that reported whether their probe is attached. */
 export async function storeWatchers(sql: postgres.Sql, watchers: readonly StoredWatcher[]): Promise<void> {
   for (const { name, capturing = true, interval = 10, secondsAgo = 1 } of watchers)
     await sql`

@@ -1,6 +1,6 @@
 /**
- * The database server of a whole test run, for scripts/test.mjs: prints where it is as one line of JSON and stops when
- * its standard input ends, which is also how a killed parent looks.
+ * The database server of a test run, for scripts/test.mjs: prints its address as one line of JSON and stops when
+ * its standard input ends, which also happens when the parent is killed.
  */
 import { startTestServer } from './server.ts'
 

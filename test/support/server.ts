@@ -9,11 +9,11 @@ import { logTo } from './log.ts'
 
 /** A server for tests with a migrated template database. */
 export interface TestServer {
-  /** Of the database from which others are created and dropped. */
+  /** For the database from which others are created and dropped. */
   url: string
-  /** A database name; also the prefix of every database made from it. */
+  /** The name of the template, and the prefix of every database made from it. */
   template: string
-  /** Stops the server if we started it, else drops the template and everything made from it. */
+  /** Stops the server if we started it, else drops the template and all databases made from it. */
   stop(): Promise<void>
 }
 
@@ -21,7 +21,7 @@ const log = logTo((level, message, fields) => {
   if (level === 'warn') process.stderr.write(`${message} ${JSON.stringify(fields)}\n`)
 })
 
-/** Uses `databaseUrl` (its role may create databases), else an embedded server in a temporary folder. */
+/** Uses `databaseUrl`, whose role must be able to create databases, else an embedded server in a temporary folder. */
 export async function startTestServer(databaseUrl: string | undefined): Promise<TestServer> {
   const template = `broker_test_${randomBytes(4).toString('hex')}`
   const { url, end } = databaseUrl
@@ -30,7 +30,7 @@ export async function startTestServer(databaseUrl: string | undefined): Promise<
   try {
     await administer(url, `create database ${template} template template0 encoding 'UTF8'`)
     await migrate({ connection: withDatabase(url, template), log })
-    // A template that someone is connected to cannot be copied.
+    // A template with connections cannot be copied.
     await administer(url, `alter database ${template} allow_connections false`)
   } catch (error) {
     await end()
@@ -39,7 +39,7 @@ export async function startTestServer(databaseUrl: string | undefined): Promise<
   return { url, template, stop: end }
 }
 
-/** The same server, another database. */
+/** The same server with another database. */
 export function withDatabase(url: string, database: string): string {
   return url.replace(/^(\w+:\/\/[^/?]*)(?:\/[^?]*)?/, `$1/${database}`)
 }
@@ -71,7 +71,7 @@ async function startTemporary() {
   }
 }
 
-/** Lets the server of tests survive everything but a crash of the machine, for half of the time that a database takes. */
+/** Turns off protection against a crash of the machine, which halves the time that a database takes. */
 export async function forgoDurability(url: string): Promise<void> {
   for (const setting of ['fsync', 'full_page_writes']) await administer(url, `alter system set ${setting} = off`)
   await administer(url, 'select pg_reload_conf()')

@@ -1,4 +1,4 @@
-/** A real HTTP server on loopback that plays a peer the broker calls. It ends with the test file. */
+/** An HTTP server on loopback that replaces a peer that the broker calls. It ends with the test file. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after } from 'node:test'
@@ -8,12 +8,12 @@ export interface Heard {
   path: string
   query: Record<string, string>
   headers: http.IncomingHttpHeaders
-  /** As they came, names and values in turn. */
+  /** Headers as received, names and values in turn. */
   rawHeaders: string[]
   body: string
 }
 
-/** `hang` never answers, `reset` cuts the connection, `cut` ends it in the middle of an answer. */
+/** `hang` never answers, `reset` resets the connection, `cut` ends it in the middle of an answer. */
 export type StubAnswer =
   | { status?: number; json?: unknown; text?: string; headers?: Record<string, string> }
   | 'hang'
@@ -48,7 +48,7 @@ export async function startStub(handler: (heard: Heard) => StubAnswer | Promise<
     outgoing.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers })
     outgoing.end(answer.text ?? JSON.stringify(answer.json ?? null))
   })
-  // None is ended because it rests: who asks next would be cut now and then.
+  // Idle connections are not closed, or a request would now and then be cut.
   server.keepAliveTimeout = 0
   server.on('connection', (socket) => {
     connections++
@@ -69,11 +69,11 @@ export async function startStub(handler: (heard: Heard) => StubAnswer | Promise<
     get connections() {
       return connections
     },
-    /** Connections that are open now. */
+    /** Number of open connections. */
     get open() {
       return open
     },
-    /** Ends all of them. */
+    /** Closes all connections. */
     cut: () => server.closeAllConnections(),
     close,
   }

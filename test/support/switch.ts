@@ -1,4 +1,4 @@
-/** What a pooler is to its clients when the database fails over: their connections survive, and another server answers. */
+/** A pooler during a failover of the database: client connections survive, and another server answers. */
 import { once } from 'node:events'
 import net from 'node:net'
 import { splitter } from './wire.ts'
@@ -8,11 +8,14 @@ type Target = { host: string; port: number; user: string; password: string; data
 interface Pair {
   client: net.Socket
   upstream: net.Socket
-  /** What the client began with: said again to another server, whose answer is swallowed. The servers must trust the client. */
+  /**
+   * The startup bytes of the client, which are sent to the next server too; its answer is swallowed. The servers must
+   * trust the client.
+   */
   startup: Buffer | null
 }
 
-/** Listens on a free loopback port and passes on to `first`, until told otherwise. */
+/** Listens on a free loopback port and passes on to `first` until `to` is called. */
 export async function startSwitch(first: Target) {
   const pairs = new Set<Pair>()
   let target = first
@@ -43,11 +46,11 @@ export async function startSwitch(first: Target) {
 
   return {
     connection: { ...first, host: '127.0.0.1', port: (server.address() as net.AddressInfo).port },
-    /** Connections of clients so far. */
+    /** Number of client connections so far. */
     get accepted() {
       return accepted
     },
-    /** Every connection leads to another server from now on, and none of the clients notices. No statement may be under way. */
+    /** Moves every connection to another server without the client noticing. No statement may be running. */
     async to(next: Target): Promise<void> {
       target = next
       await Promise.all(

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A timer that comes so late tells that this machine had no time for us. */
+/** A timer this late shows that the machine was too busy. */
 const MAX_LAG_MS = 250
 const EVERY_MS = 20
 const ATTEMPTS = 5
 
 /**
- * Runs a test of what others see within a time that is fixed in the program, as the seconds in which a server that is told to stop goes on
- * answering. Where it fails and the machine stood still meanwhile it has shown nothing, and is run again.
+ * Runs a test that depends on a time fixed in the program, such as the seconds in which a stopping server still
+ * answers. A failure while the machine stood still proves nothing, so the test runs again.
  */
 export async function undisturbed(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 
-/** Asks until the answer is truthy, and returns it. A question that throws counts as "not yet". */
+/** Polls until the result is truthy, and returns it. An error counts as "not yet". */
 export async function until<T>(
   what: string,
   ask: () => T | Promise<T>,
@@ -23,7 +23,7 @@ export async function until<T>(
   throw new Error(`not within ${limitMs} ms: ${what}`, { cause: last })
 }
 
-/** Asks until the answer is the expected one: of what is given a moment only, a busy machine may take that for itself now and then. */
+/** Polls until the result is the expected one, for values that a busy machine may show late. */
 export async function becomes(ask: () => unknown, expected: unknown, limitMs = 120_000): Promise<void> {
   const limit = Date.now() + limitMs
   for (;;) {
@@ -35,8 +35,8 @@ export async function becomes(ask: () => unknown, expected: unknown, limitMs = 1
 }
 
 /**
- * Gives `attempt` ever more time, from so many milliseconds to half a minute, until it succeeds: for a limit of the program that is the
- * subject and that a busy machine may use up before anything has happened. What is wrong stays wrong with any limit.
+ * Repeats `attempt` with ever longer limits, up to half a minute, until it succeeds. For tests of a limit that a busy
+ * machine may use up before anything has happened; a real fault fails with any limit.
  */
 export async function withMoreTime(fromMs: number, attempt: (ms: number) => Promise<void>): Promise<void> {
   for (let ms = fromMs; ; ms *= 4) {

@@ -1,4 +1,4 @@
-/** PostgreSQL's protocol, as far as a proxy has to follow it: where messages end, and which statement is run. */
+/** The protocol of PostgreSQL as far as a proxy needs it: where messages end, and which statement runs. */
 
 export interface Message {
   /** One letter; empty for the startup message, which has none. */
@@ -6,7 +6,7 @@ export interface Message {
   body: Buffer
 }
 
-/** Cuts a stream into messages. What the client sends begins with one that has no type. */
+/** Cuts a stream into messages. The first message of a client has no type. */
 export function splitter(side: 'client' | 'server'): (bytes: Buffer) => Message[] {
   let rest: Buffer = Buffer.alloc(0)
   let isStarting = side === 'client'
@@ -27,7 +27,7 @@ export function splitter(side: 'client' | 'server'): (bytes: Buffer) => Message[
 
 const text = (body: Buffer, from: number) => body.toString('utf8', from, body.indexOf(0, from))
 
-/** Follows what a client sends; the text of a statement when one was sent whole. */
+/** Follows the messages of a client; returns the text of a statement when it was sent completely. */
 export function statements(): (message: Message) => string | undefined {
   const texts = new Map<string, string>()
   let running: string | undefined

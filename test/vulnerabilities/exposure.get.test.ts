@@ -52,7 +52,7 @@ const read = async (id: string, query = '') => {
   return answer.json
 }
 
-/** A workload with one pod that runs one image with one vulnerability, all of them new. */
+/** A workload with one pod that runs one image with one vulnerability, all new. */
 async function affected(fields: Fields = {}, of: Fields = {}) {
   const [namespace, digest, id] = [newNamespace(), newDigest(), newCve()]
   const pod = replica(namespace, [container('app', digest, of)], fields)
@@ -157,7 +157,7 @@ test('GET /vulnerabilities/{id}/exposure 200: images, workloads and namespaces, 
   assert.equal(JSON.stringify(await read(id)), JSON.stringify(expected))
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: in any case, and returned as in the path', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: the id is found in any case, and returned as in the path', async () => {
   const { id, digest } = await affected()
   await storeFindings(app, digest, 'registry', [finding(id.toLowerCase(), { severity: 0 })])
   const found = await read(id.toLowerCase())
@@ -189,7 +189,7 @@ test('GET /vulnerabilities/{id}/exposure 404: no image has it, or only images ou
   assertNotAffected(await app.get(`/vulnerabilities/${id}/exposure`))
 })
 
-test('GET /vulnerabilities/{id}/exposure 404: the payload that answers for the image does not have it', async () => {
+test('GET /vulnerabilities/{id}/exposure 404: the payload that counts for the image does not have it', async () => {
   const { digest, id } = await affected()
   const index = newDigest()
   const as = { platform_manifests: { 'linux/amd64': digest } }
@@ -354,7 +354,7 @@ test('GET /vulnerabilities/{id}/exposure 200: a vulnerability is found by each o
   assert.deepEqual((await read((await affected()).id)).aliases, [])
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: running ones first, then by namespace, kind, name, container and digest', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: running workloads first, then by namespace, kind, name, container and digest', async () => {
   const [namespace, id] = [newNamespace(), newCve()]
   const [one, two] = [newDigest(), newDigest()].sort() as [string, string]
   const uses: [live: boolean, namespace: string, kind: string, name: string, container: string, digest: string][] = []
@@ -385,7 +385,7 @@ test('GET /vulnerabilities/{id}/exposure 200: running ones first, then by namesp
   )
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: running needs a running state; a workload runs if any container does', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: running needs a running state, and a workload runs if any container does', async () => {
   const [namespace, digest, id] = [newNamespace(), newDigest(), newCve()]
   const states = { a: 'terminated', b: 'running', c: undefined, d: 'waiting' }
   for (const [workload_name, state] of Object.entries(states))
@@ -624,7 +624,7 @@ test('GET /vulnerabilities/{id}/exposure 200: flows match by pod name and namesp
   assert.deepEqual([found.podsObserved, found.flowsObserved], [1, 0])
 })
 
-test('GET /vulnerabilities/{id}/exposure 200: dead pods count, and of more than 50 the newest records', async () => {
+test('GET /vulnerabilities/{id}/exposure 200: dead pods count, and of more than 50 pods the newest are used', async () => {
   const { id, pod, namespace } = await affected({ time_stamp: '2024-01-01T00:00:00' })
   const pods = Array.from({ length: 49 }, (_, i) =>
     podPost({
@@ -818,7 +818,7 @@ test('GET /vulnerabilities/{id}/exposure 200: property: the network equals a pla
         await run(...pods)
         for (const [i, isDead] of dead.entries())
           if (isDead) await post('/pod/mark_dead', { pod_name: pods[i]!.pod_name })
-        // Known peers have addresses of their own, so that unknown ones stay unknown.
+        // Known peers have their own addresses, so that unknown ones stay unknown.
         const peers = sketches.map((one) => ({
           ...one,
           address: one.kind === 'unknown' ? one.address : newAddress(),

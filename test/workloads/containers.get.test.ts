@@ -76,7 +76,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: containers by nam
   assert.deepEqual(digests(containers[1].digests), [third, second, first])
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/containers 200: what runs apart from what ran; more than one that runs is mixed', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/containers 200: running digests are apart from previous ones, and several running ones are mixed', async () => {
   const namespace = newNamespace()
   const [old, now, init] = [newDigest(), newDigest(), newDigest()]
   const body = replica(namespace, [
@@ -99,7 +99,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: what runs apart f
   assert.deepEqual(await at(), [false, [now], [old], 'init', true], 'the old one names no pod')
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/containers 200: one that changed its kind with its image is listed under both', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/containers 200: a container that changed its kind with its image is listed under both', async () => {
   const [namespace, one, two] = [newNamespace(), newDigest(), newDigest()]
   await store(
     replica(namespace, [container('app', one)]),
@@ -115,7 +115,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: one that changed 
   )
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/containers 200: that workload and no other, exactly and case-sensitively', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/containers 200: the workload must match exactly, including case', async () => {
   const namespace = newNamespace()
   const [one, two] = [newDigest(), newDigest()]
   await store(
@@ -133,7 +133,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: that workload and
     assertNoData(await app.get(`/workloads/${path}/containers`))
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/containers 200: 256 rows are all, of 257 the oldest that does not run is left out', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/containers 200: 256 rows are listed; of 257 the oldest that is not running is left out', async () => {
   const [namespace, newest] = [newNamespace(), newDigest()]
   const add = (from: number, to: number) => app.sql`
     insert into workload_container
@@ -153,11 +153,11 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: 256 rows are all,
   assert.deepEqual(await rows(), [1, 255, true, before[3]])
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/containers 200: of 257 rows one that runs is never left out, however old', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/containers 200: of 257 rows a running one is never left out, however old', async () => {
   const [namespace, oldest] = [newNamespace(), newDigest()]
   const body = replica(namespace, [container('app', oldest)])
   await store(body)
-  // Its pod lives, so it runs, though nobody reported it for two days.
+  // It runs because its pod lives, although no report came for two days.
   await app.sql`
     update workload_container set last_seen = last_seen - interval '2 days' where pod_namespace = ${namespace}`
   await app.sql`
@@ -172,7 +172,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 200: of 257 rows one t
   )
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/containers 200: the window that is configured', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/containers 200: the configured window is returned', async () => {
   const namespace = newNamespace()
   await guarded.post('/pod/spec', replica(namespace, [container('app', newDigest())]), {
     token: TOKENS.BROKER_TOKEN_INGEST,
@@ -200,7 +200,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 400: U+0000 in a part'
   }
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/containers 404: a workload of which nothing was reported', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/containers 404: a workload without reports', async () => {
   assertNoData(await app.get(NOBODY))
 })
 
@@ -213,7 +213,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/containers 404: every token may r
   for (const one of Object.values(TOKENS)) assertNoData(await guarded.get(NOBODY, { token: one }))
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/containers 503: shed when the read budget is spent', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/containers 503: refused when the read budget is spent', async () => {
   const { budget } = guarded.deps
   const release = await budget.acquire(budget.totalKib - CHARGE_KIB + 1)
   assertShed(await guarded.get(NOBODY, { token }), CHARGE_KIB, budget.totalKib)

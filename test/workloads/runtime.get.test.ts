@@ -17,7 +17,7 @@ import { startApp, TOKENS } from '../support/app.ts'
 import { depth } from '../support/depth.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
 
-/** 2 KiB for each of limit, the look-ahead row and 200 of coverage. */
+/** 2 KiB for each of the limit, the look-ahead row and 200 rows of coverage. */
 const chargeKib = (limit: number) => 2 * (limit + 1 + 200)
 const app = await startApp()
 const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
@@ -96,7 +96,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: every key in wire or
   )
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: of a workload that nobody watches the lists are empty', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: a workload without reports has empty lists', async () => {
   const answer = await app.get(NOBODY)
   assert.equal(answer.status, 200)
   assert.equal(
@@ -105,7 +105,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: of a workload that n
   )
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: that workload and no other', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: the workload must match exactly', async () => {
   const namespace = newNamespace()
   await store(namespace, [
     {},
@@ -122,7 +122,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: that workload and no
   assert.deepEqual(await paths('WEB'), [])
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: filters combine, blank is none, unshipped are three origins', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: filters combine, a blank one is ignored, and `unshipped` stands for three origins', async () => {
   const namespace = newNamespace()
   const origins = ['unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd']
   const rows = origins.flatMap((origin) =>
@@ -167,7 +167,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: a container filters 
   assert.deepEqual(await names({ container: 'none' }), [])
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: limit counts entries over all containers and is clamped', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: limit counts the entries of all containers, and is clamped', async () => {
   const namespace = newNamespace()
   await store(
     namespace,
@@ -195,7 +195,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: limit counts entries
   )
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: limit is 1000 unless given, 5000 at most', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: the default limit is 1000, the greatest 5000', async () => {
   const namespace = newNamespace()
   const paths = Array.from({ length: 5_001 }, (_, i) => `/opt/${String(i).padStart(4, '0')}`)
   await store(
@@ -215,7 +215,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: limit is 1000 unless
   }
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: at most 200 of coverage, the first by container and digest', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: at most 200 rows of coverage, the first by container and digest', async () => {
   const namespace = newNamespace()
   const names = Array.from({ length: MAX_COVERAGE + 5 }, (_, i) => `c-${String(i).padStart(3, '0')}`)
   await watch(
@@ -241,7 +241,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: the window is clampe
   assert.deepEqual(await of({ window_hours: 721 }), ['app 720', 'old 720'])
 })
 
-/** Characters that need an escape, separate columns, or sort by their bytes otherwise than by their code units. */
+/** Characters that are escaped, that separate columns, or that sort differently by bytes and by code units. */
 const odd = fc.constantFrom(
   'a',
   'B',
@@ -263,7 +263,7 @@ const aPath = fc.tuple(
   fc.string({ unit: odd, minLength: 1, maxLength: 4 }),
 )
 
-test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: entries by container, digest, kind and path in bytes, cut after any of them', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: entries are ordered by container, digest, kind and path in bytes, and may be cut after any of them', async () => {
   const images = ['', newImage(), newImage()]
   const row = fc.record({
     container: fc.string({ unit: odd, minLength: 1, maxLength: 2 }).map((name) => `c${name}`),
@@ -306,7 +306,7 @@ after(() => {
 const { port } = live.address() as { port: number }
 
 for (const containers of [1, 3, 100]) {
-  test(`GET /workloads/{namespace}/{kind}/{name}/runtime 200: paths of many megabytes in ${containers} containers come in pieces`, async () => {
+  test(`GET /workloads/{namespace}/{kind}/{name}/runtime 200: paths of many megabytes in ${containers} containers are sent in pieces`, async () => {
     const namespace = newNamespace()
     const name = (i: number) => `c-${String(i % containers).padStart(3, '0')}`
     const paths = Array.from({ length: 1_000 }, (_, i) => ({
@@ -388,7 +388,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 503: charged by limit', a
   spent()
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names the pods of silent nodes that never ended, and stays as it is', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names pods on silent nodes that were swept and never ended, and its verdict does not change', async () => {
   const namespace = newNamespace()
   const image = newImage()
   const beat = (pod: string, days: number, fields = {}) => ({
@@ -461,7 +461,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names the p
   assert.deepEqual([reason, silentPods, silentPodCount], ['capture_gap', names('late', 'silent'), 2])
   assert.deepEqual(Object.keys(await coverage()).slice(-3), ['windowHours', 'silentPods', 'silentPodCount'])
   assert.equal(rest.instances, 3)
-  // The one that is late leaves the window, too: what is left is covered, and yet somebody may run there.
+  // The late pod is outside this window too: the rest is covered, although a container may run there.
   const short = await coverage({ window_hours: 10 })
   assert.deepEqual([short.covered, short.silentPods], [true, names('late', 'silent')])
   assert.equal(windowHours, 24)
@@ -471,10 +471,10 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names the p
   assert.deepEqual([none, zero], [undefined, undefined])
 })
 
-test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names at most 10 silent pods, and says how many there are', async () => {
+test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names at most 10 silent pods, and their number', async () => {
   const namespace = newNamespace()
   const ids = Array.from({ length: 23 }, (_, n) => `${namespace}-${String(n).padStart(2, '0')}`)
-  // The name of the pod is that of the container.
+  // The pod has the name of its container id.
   await watch(namespace, [...ids.map((id) => ({ id, secs: 90_000 })), { secs: 1 }])
   await app.sql`
     insert into pod (pod_name, pod_namespace, pod_ip, pod_ips, time_stamp, node_name, is_dead, swept_at)
