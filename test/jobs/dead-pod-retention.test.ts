@@ -294,7 +294,8 @@ test('unattributed syscalls are deleted after the retention, unless a pod that c
   await send('young', 2)
   await sql`update unattributed_syscalls set received_at = sent_at`
   assert.equal((await captureOf()).level, 'unknown')
-  await run()
+  const counted = await count()
+  assert.equal((await run()).rows, counted)
   assert.deepEqual(
     (await sql`select pod_name from unattributed_syscalls order by 1`).map(({ pod_name }) => pod_name),
     ['heir-00', 'young'],
