@@ -104,9 +104,12 @@ const inOtherPayload = (within: string, columns = '', condition = 'true') => `(
           where o.nth <> e.nth and ${condition}
           limit 1)`
 
-/** Whether another payload has the finding of a row before the cursor. The first page needs no check. */
+/**
+ * Whether another payload has the finding of a row before the cursor. The first page needs no check. With `+ 0` the bound
+ * is no index condition: PostgreSQL 15 may else walk all lower severities instead of probing each.
+ */
 const STOOD_BEFORE = `((run.severity > 0 or run.vuln_id <> '') and ${inOtherPayload(
-  `g.severity < run.severity + case when (${identity('f')}) <= (${identity('run')}) then 1 else 0 end`,
+  `g.severity + 0 < run.severity + case when (${identity('f')}) <= (${identity('run')}) then 1 else 0 end`,
 )} is not null)`
 
 const HAS_FIX = `(cardinality(f.fixed_versions) > 0

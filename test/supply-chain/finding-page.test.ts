@@ -313,6 +313,8 @@ const LIMIT = 100
 
 interface Plan {
   'Relation Name'?: string
+  Alias?: string
+  'Index Cond'?: string
   'Actual Rows': number
   'Actual Loops': number
   'Rows Removed by Filter'?: number
@@ -329,8 +331,11 @@ async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: F
       (sql) => sql`explain (analyze, timing off, format json) ${statement(sql, false) as ReturnType<typeof sql>}`,
     )
     for (const node of nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan))
-      if (node['Relation Name'] === 'image_finding')
+      if (node['Relation Name'] === 'image_finding') {
+        // PostgreSQL 15 may walk all entries of lower severities instead of probing each severity.
+        if (node.Alias === 'g') assert.doesNotMatch(node['Index Cond']!, /severity </)
         read += (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+      }
     return app.db.read(statement as never)
   }
   const none = { fixable: null, source: null, vulnId: null, package: null, kev: null, epssMin: null }
@@ -390,10 +395,10 @@ for (const [what, severity] of [
     for (const analyze of [false, true]) {
       if (analyze) await app.sql`analyze image_finding`
       for (const [filter, most] of [
-        [{}, 12 * LIMIT],
+        [{}, 20 * LIMIT],
         [{ source: 'registry' }, 3 * LIMIT],
-        [{ severities: [0, 2, 4] }, 24 * LIMIT],
-        [{ fixable: true }, 30 * LIMIT],
+        [{ severities: [0, 2, 4] }, 40 * LIMIT],
+        [{ fixable: true }, 40 * LIMIT],
       ] as const)
         for (const after of places) {
           const read = await rowsRead(digest, filter, after)
