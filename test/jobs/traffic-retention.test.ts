@@ -321,22 +321,23 @@ test('batches order flows of the same microsecond by uuid, and miss none', async
 
 test('a pass ends after 200 batches; the next continues there, in any process, and the one after starts from the oldest', async (t) => {
   await alive()
-  await manyFlows(20_000, OLD)
-  await manyFlows(150, OLD - 21_000, 'gone')
-  assert.equal(await count(), 0)
-  assert.deepEqual(await run(), { outcome: 'capped', rows: 0, batches: 200 })
+  const config = { ...scene.context().config, trafficRetentionBatchSize: 10 }
+  await manyFlows(2_000, OLD)
+  await manyFlows(15, OLD - 2_100, 'gone')
+  assert.equal(await count({ config }), 0)
+  assert.deepEqual(await run({ config }), { outcome: 'capped', rows: 0, batches: 200 })
   assert.deepEqual(await cursor(), {
-    time_stamp: ago(OLD - 20_000).replace(/\.?0+$/, ''),
-    uuid: 'web-020000',
+    time_stamp: ago(OLD - 2_000).replace(/\.?0+$/, ''),
+    uuid: 'web-002000',
     pod_name: null,
   })
   // This flow is before the cursor, so only the round after this one reads it.
   await flow({ pod_name: 'gone', time_stamp: ago(OLD + 5) })
-  assert.equal(await count(), 150)
-  assert.deepEqual(await run({ db: scene.otherProcess(t) }), { outcome: 'done', rows: 150, batches: 2 })
+  assert.equal(await count({ config }), 15)
+  assert.deepEqual(await run({ config, db: scene.otherProcess(t) }), { outcome: 'done', rows: 15, batches: 2 })
   assert.deepEqual(await cursor(), AT_START)
-  assert.equal((await run()).rows, 1)
-  assert.deepEqual(await rowsByPod(), { 'shop/web': 20_000 })
+  assert.equal((await run({ config })).rows, 1)
+  assert.deepEqual(await rowsByPod(), { 'shop/web': 2_000 })
 })
 
 test('a cursor after the last expired flow is reset', async () => {
