@@ -13,5 +13,4 @@ export function misreadsEscapedKeys(): boolean {
   return Object.keys(JSON.parse(`{${before},"\\n":0}`))[1] !== '\n'
 }
 
-export const MISREADS =
-  'this Node may misread keys of bodies that are escaped (nodejs/node#63785): use Node 22, as the image does'
+export const MISREADS = 'this Node may misread escaped keys of bodies (nodejs/node#63785): use Node 22'

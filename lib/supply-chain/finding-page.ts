@@ -95,25 +95,26 @@ const isSame = (alias: string, other: string) =>
 
 // Sub-selects with a limit, because PostgreSQL turns not exists() into a join, which reads a whole payload if it
 // estimates the payload to be short.
-const inOtherPayload = (within: string, columns = '', condition = 'true') => `(
+const inOtherPayload = (column: string, condition: string) => `(
           select true
           from effective o
           cross join lateral (
-            select ${columns} from image_finding g
-            where ${isOf('g', 'o')} and ${isSame('g', 'f')} and ${within} limit 1) g
+            select ${column} from image_finding g
+            where ${isOf('g', 'o')} and ${isSame('g', 'f')} limit 1) g
           where o.nth <> e.nth and ${condition}
           limit 1)`
 
 /**
- * Whether another payload has the finding of a row before the cursor. The first page needs no check. With `+ 0` the bound
- * is no index condition: PostgreSQL 15 may else walk all lower severities instead of probing each.
+ * Whether another payload has the finding of a row before the cursor. The first page needs no check. The bound is applied
+ * to the one row that was found: as an index condition, PostgreSQL 15 may walk all lower severities for it.
  */
 const STOOD_BEFORE = `((run.severity > 0 or run.vuln_id <> '') and ${inOtherPayload(
-  `g.severity + 0 < run.severity + case when (${identity('f')}) <= (${identity('run')}) then 1 else 0 end`,
+  'g.severity',
+  `g.severity < run.severity + case when (${identity('f')}) <= (${identity('run')}) then 1 else 0 end`,
 )} is not null)`
 
 const HAS_FIX = `(cardinality(f.fixed_versions) > 0
-            or ${inOtherPayload('true', 'g.fixed_versions', 'cardinality(g.fixed_versions) > 0')} is not null)`
+            or ${inOtherPayload('g.fixed_versions', 'cardinality(g.fixed_versions) > 0')} is not null)`
 
 /** At most every other severity starts a run. Without the limit PostgreSQL plans for a hundred. */
 const MAX_RUNS = SEVERITIES.length / 2
