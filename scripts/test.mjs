@@ -13,7 +13,7 @@ const CONCURRENCY = 4
 const NOT_BY_DEFAULT = join('test', 'bench')
 /** A file system in memory, on Linux. */
 const MEMORY_FOLDER = '/dev/shm'
-/** A whole run uses up to 1 GiB. */
+/** A run of all tests uses up to 1.2 GiB. */
 const MIN_FREE_MEMORY_BYTES = 2 * 1024 ** 3
 
 /** Node 20 takes no patterns, so this script searches the folders. */
@@ -28,8 +28,8 @@ function testFiles(path) {
 }
 
 /**
- * Where temporary folders are created: TMPDIR, else in memory. Each test file has a database of 900 files, and some file
- * systems take half a second of processor time to create them.
+ * Where temporary folders are created: TMPDIR, else in memory. Each test file has a database of 900 files, and some
+ * file systems take half a second of processor time to create them.
  */
 function temporaryFolder() {
   if (process.env.TMPDIR || !existsSync(MEMORY_FOLDER)) return tmpdir()

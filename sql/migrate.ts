@@ -1,6 +1,6 @@
 /**
- * Migrates the configured database, or the embedded one if none is configured: `node dist/sql/migrate.js`. The exit code
- * is 0 or 1.
+ * Migrates the configured database, or the embedded one if none is configured: `node dist/sql/migrate.js`. The exit
+ * code is 0 or 1.
  */
 
 import { withDatabase } from '../lib/app/with-database.ts'

@@ -105,8 +105,9 @@ const inOtherPayload = (column: string, condition: string) => `(
           limit 1)`
 
 /**
- * Whether another payload has the finding of a row before the cursor. The first page needs no check. The bound is applied
- * to the one row that was found: as an index condition, PostgreSQL 15 may walk all lower severities for it.
+ * Whether another payload has the finding of a row before the cursor. The first page needs no check. A payload has a
+ * finding once, so the bound is applied to the row that was found: as an index condition, PostgreSQL 15 may walk all
+ * lower severities for it.
  */
 const STOOD_BEFORE = `((run.severity > 0 or run.vuln_id <> '') and ${inOtherPayload(
   'g.severity',

@@ -58,13 +58,13 @@ async function holdHeaders(t: TestContext): Promise<() => Promise<void>> {
     isHeld()
     await released
   })
-  const letGo = async () => {
+  const releaseHeaders = async () => {
     release()
     await done
   }
-  t.after(letGo)
+  t.after(releaseHeaders)
   await held
-  return letGo
+  return releaseHeaders
 }
 
 const isWaiting = async () => {
@@ -79,7 +79,7 @@ const isDraining = async (broker: Broker) => (await get(`${broker.admin}/readyz`
 describe('SIGTERM', { timeout: 900_000 }, () => {
   test('the payload being stored and the waiting ones are answered; those beyond the queue were refused before', async (t) => {
     const broker = await start()
-    const letGo = await holdHeaders(t)
+    const releaseHeaders = await holdHeaders(t)
     const refused: Reply[] = []
     const answers = Array.from({ length: HELD + REFUSED }, async () => {
       const reply = await sendLarge(broker)
@@ -92,7 +92,7 @@ describe('SIGTERM', { timeout: 900_000 }, () => {
     )
     broker.kill('SIGTERM')
     await until('the broker drains', () => isDraining(broker))
-    await letGo()
+    await releaseHeaders()
 
     const replies = await Promise.all(answers)
     const stored = replies.filter(({ status }) => status === 200)

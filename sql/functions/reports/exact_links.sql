@@ -13,7 +13,7 @@ as $$
         select d.image_digest, d.join_rank
         from image_report s
         join image_report v
-          -- Not `in`: releases before 18 walk all reports for it when bitmap scans are off.
+          -- Not `in`: without bitmap scans PostgreSQL 15 walks all reports for it.
           on v.digest = any (array[s.digest, s.index_digest]) and v.kind = 'vulnerabilities'
          and s.source = any (v.sbom_sources)
         cross join lateral named_digests(v.digest, v.source) d
