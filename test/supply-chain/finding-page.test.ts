@@ -13,7 +13,7 @@ import { SOURCES } from '../../lib/wire-names/index.ts'
 import { startApp } from '../support/app.ts'
 import { depth, onlyFull } from '../support/depth.ts'
 import { newDigest } from '../support/images.ts'
-import { storeFindings } from '../support/supply-chain.ts'
+import { finding, storeFindings } from '../support/supply-chain.ts'
 import { storedId } from './alias-model.ts'
 
 const app = await startApp()
@@ -304,6 +304,18 @@ test('GET /images/{digest}/vulnerabilities 200: every page is that of the model,
     },
   )
   await fc.assert(property, { numRuns: depth(16, 80) })
+})
+
+test('GET /images/{digest}/vulnerabilities 200: a finding that two payloads have at different severities is on one page only, at the worse one', async () => {
+  const digest = newDigest()
+  await storeFindings(app, digest, 'db-matcher', [finding('CVE-A', { severity: 0 }), finding('CVE-B', { severity: 1 })])
+  await storeFindings(app, digest, 'registry', [finding('CVE-A', { severity: 3 }), finding('CVE-C', { severity: 3 })])
+  const page = async (query: string) => (await app.get(`/images/${digest}/vulnerabilities?${query}`)).json
+  const first = await page('limit=1')
+  // The second page has the severity of CVE-A in the other payload.
+  const second = await page(`limit=10&after=${first.nextAfter}`)
+  const listed = [...first.items, ...second.items].map(({ id, severity }) => `${id} ${severity}`)
+  assert.deepEqual(listed, ['CVE-A CRITICAL', 'CVE-B HIGH', 'CVE-C LOW'])
 })
 
 // ---- The cost of a page
