@@ -20,10 +20,14 @@ table public.audit_verdict
   constraint audit_verdict_direction_check CHECK ((direction = ANY (ARRAY['Ingress'::text, 'Egress'::text])))
   constraint audit_verdict_verdict_check CHECK ((verdict = ANY (ARRAY['Allow'::text, 'WouldDeny'::text])))
   constraint audit_verdict_pkey PRIMARY KEY (id)
-  CREATE INDEX audit_verdict_by_name ON public.audit_verdict USING btree (policy_name, verdict, direction, observed_at DESC, id DESC)
-  CREATE INDEX audit_verdict_by_namespace ON public.audit_verdict USING btree (policy_namespace, verdict, direction, observed_at DESC, id DESC)
-  CREATE INDEX audit_verdict_by_outcome ON public.audit_verdict USING btree (verdict, direction, observed_at DESC, id DESC)
-  CREATE INDEX audit_verdict_by_policy ON public.audit_verdict USING btree (policy_namespace, policy_name, verdict, direction, observed_at DESC, id DESC)
+  CREATE INDEX audit_verdict_by_name ON public.audit_verdict USING btree (policy_name, verdict, direction, observed_at
+      DESC, id DESC)
+  CREATE INDEX audit_verdict_by_namespace ON public.audit_verdict USING btree (policy_namespace, verdict, direction,
+      observed_at DESC, id DESC)
+  CREATE INDEX audit_verdict_by_outcome ON public.audit_verdict USING btree (verdict, direction, observed_at DESC, id
+      DESC)
+  CREATE INDEX audit_verdict_by_policy ON public.audit_verdict USING btree (policy_namespace, policy_name, verdict,
+      direction, observed_at DESC, id DESC)
   CREATE INDEX audit_verdict_newest ON public.audit_verdict USING btree (observed_at DESC, id DESC)
   CREATE UNIQUE INDEX audit_verdict_pkey ON public.audit_verdict USING btree (id)
 
@@ -55,7 +59,8 @@ table public.compute_contention partition by RANGE (ts)
   wait_ns bigint not null
   is_heaviest boolean not null default true
   CREATE INDEX compute_contention_by_time ON ONLY public.compute_contention USING btree (victim_id, ts)
-  CREATE INDEX compute_contention_heaviest ON ONLY public.compute_contention USING btree (victim_id, wait_ns DESC, id DESC) WHERE is_heaviest
+  CREATE INDEX compute_contention_heaviest ON ONLY public.compute_contention USING btree (victim_id, wait_ns DESC, id
+      DESC) WHERE is_heaviest
 
 table public.compute_contention_other partition of compute_contention DEFAULT
   id bigint not null default nextval('compute_history_id'::regclass)
@@ -69,7 +74,8 @@ table public.compute_contention_other partition of compute_contention DEFAULT
   wait_ns bigint not null
   is_heaviest boolean not null default true
   CREATE INDEX compute_contention_other_victim_id_ts_idx ON public.compute_contention_other USING btree (victim_id, ts)
-  CREATE INDEX compute_contention_other_victim_id_wait_ns_id_idx ON public.compute_contention_other USING btree (victim_id, wait_ns DESC, id DESC) WHERE is_heaviest
+  CREATE INDEX compute_contention_other_victim_id_wait_ns_id_idx ON public.compute_contention_other USING btree
+      (victim_id, wait_ns DESC, id DESC) WHERE is_heaviest
 
 table public.compute_fold with (fillfactor=50)
   is_only boolean not null default true
@@ -129,7 +135,8 @@ table public.compute_folded partition by RANGE (ts)
   constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
   constraint compute_folded_pkey PRIMARY KEY (container_id, ts, resolution_secs)
   CREATE UNIQUE INDEX compute_folded_pkey ON ONLY public.compute_folded USING btree (container_id, ts, resolution_secs)
-  CREATE INDEX compute_folded_sent ON ONLY public.compute_folded USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
+  CREATE INDEX compute_folded_sent ON ONLY public.compute_folded USING btree (sent_at, container_id) WHERE (sent_at IS
+      NOT NULL)
 
 table public.compute_folded_other partition of compute_folded DEFAULT
   id bigint not null default nextval('compute_history_id'::regclass)
@@ -179,8 +186,10 @@ table public.compute_folded_other partition of compute_folded DEFAULT
   newest_ts timestamp without time zone not null default 'infinity'::timestamp without time zone
   constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
   constraint compute_folded_other_pkey PRIMARY KEY (container_id, ts, resolution_secs)
-  CREATE UNIQUE INDEX compute_folded_other_pkey ON public.compute_folded_other USING btree (container_id, ts, resolution_secs)
-  CREATE INDEX compute_folded_other_sent_at_container_id_idx ON public.compute_folded_other USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
+  CREATE UNIQUE INDEX compute_folded_other_pkey ON public.compute_folded_other USING btree (container_id, ts,
+      resolution_secs)
+  CREATE INDEX compute_folded_other_sent_at_container_id_idx ON public.compute_folded_other USING btree (sent_at,
+      container_id) WHERE (sent_at IS NOT NULL)
 
 table public.compute_latest with (autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
   container_uid text collate "C" not null
@@ -224,7 +233,8 @@ table public.compute_latest with (autovacuum_vacuum_scale_factor=0.05, fillfacto
   blame_omitted_wait_ns bigint not null
   updated_at timestamp without time zone not null
   constraint compute_latest_pkey PRIMARY KEY (container_uid)
-  CREATE INDEX compute_latest_by_namespace ON public.compute_latest USING btree (namespace, pod_name, container, container_uid)
+  CREATE INDEX compute_latest_by_namespace ON public.compute_latest USING btree (namespace, pod_name, container,
+      container_uid)
   CREATE UNIQUE INDEX compute_latest_pkey ON public.compute_latest USING btree (container_uid)
 
 table public.compute_minute partition by RANGE (ts)
@@ -274,11 +284,13 @@ table public.compute_minute partition by RANGE (ts)
   is_late boolean not null default false
   constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
   constraint compute_minute_pkey PRIMARY KEY (container_id, ts, resolution_secs)
-  CREATE INDEX compute_minute_by_time ON ONLY public.compute_minute USING brin (ts) WITH (pages_per_range='32', autosummarize='on')
+  CREATE INDEX compute_minute_by_time ON ONLY public.compute_minute USING brin (ts) WITH (pages_per_range='32',
+      autosummarize='on')
   CREATE INDEX compute_minute_late ON ONLY public.compute_minute USING btree (ts) WHERE is_late
   CREATE UNIQUE INDEX compute_minute_pkey ON ONLY public.compute_minute USING btree (container_id, ts, resolution_secs)
   CREATE INDEX compute_minute_recent ON ONLY public.compute_minute USING btree (ts) WHERE (resolution_secs = 60)
-  CREATE INDEX compute_minute_sent ON ONLY public.compute_minute USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
+  CREATE INDEX compute_minute_sent ON ONLY public.compute_minute USING btree (sent_at, container_id) WHERE (sent_at IS
+      NOT NULL)
 
 table public.compute_minute_other partition of compute_minute DEFAULT
   id bigint not null default nextval('compute_history_id'::regclass)
@@ -327,10 +339,13 @@ table public.compute_minute_other partition of compute_minute DEFAULT
   is_late boolean not null default false
   constraint compute_folded_resolution_secs_check CHECK ((resolution_secs > 0))
   constraint compute_minute_other_pkey PRIMARY KEY (container_id, ts, resolution_secs)
-  CREATE UNIQUE INDEX compute_minute_other_pkey ON public.compute_minute_other USING btree (container_id, ts, resolution_secs)
-  CREATE INDEX compute_minute_other_sent_at_container_id_idx ON public.compute_minute_other USING btree (sent_at, container_id) WHERE (sent_at IS NOT NULL)
+  CREATE UNIQUE INDEX compute_minute_other_pkey ON public.compute_minute_other USING btree (container_id, ts,
+      resolution_secs)
+  CREATE INDEX compute_minute_other_sent_at_container_id_idx ON public.compute_minute_other USING btree (sent_at,
+      container_id) WHERE (sent_at IS NOT NULL)
   CREATE INDEX compute_minute_other_ts_idx ON public.compute_minute_other USING btree (ts) WHERE is_late
-  CREATE INDEX compute_minute_other_ts_idx1 ON public.compute_minute_other USING brin (ts) WITH (pages_per_range='32', autosummarize='on')
+  CREATE INDEX compute_minute_other_ts_idx1 ON public.compute_minute_other USING brin (ts) WITH (pages_per_range='32',
+      autosummarize='on')
   CREATE INDEX compute_minute_other_ts_idx2 ON public.compute_minute_other USING btree (ts) WHERE (resolution_secs = 60)
 
 table public.compute_node with (autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
@@ -418,7 +433,8 @@ table public.cve_summary with (fillfactor=80)
   namespaces bigint not null
   join_rank smallint not null
   constraint cve_summary_pkey PRIMARY KEY (vuln_id, scope_namespace)
-  CREATE INDEX cve_summary_in_order ON public.cve_summary USING btree (scope_namespace, is_fixable, ((running_workloads > 0)), severity, vuln_id)
+  CREATE INDEX cve_summary_in_order ON public.cve_summary USING btree (scope_namespace, is_fixable, ((running_workloads
+      > 0)), severity, vuln_id)
   CREATE UNIQUE INDEX cve_summary_pkey ON public.cve_summary USING btree (vuln_id, scope_namespace)
 
 table public.cve_summary_state with (fillfactor=50)
@@ -468,7 +484,8 @@ table public.image_attestation with (fillfactor=80)
   post text collate "C" not null
   checked_at timestamp without time zone not null
   received_at timestamp without time zone not null
-  constraint image_attestation_verdict_check CHECK ((verdict = ANY (ARRAY['verified'::text, 'key_signed'::text, 'unsigned'::text, 'invalid'::text, 'unknown'::text])))
+  constraint image_attestation_verdict_check CHECK ((verdict = ANY (ARRAY['verified'::text, 'key_signed'::text,
+      'unsigned'::text, 'invalid'::text, 'unknown'::text])))
   constraint image_attestation_pkey PRIMARY KEY (digest)
   CREATE INDEX image_attestation_by_repository ON public.image_attestation USING btree (repository, verdict, digest)
   CREATE INDEX image_attestation_by_verdict ON public.image_attestation USING btree (verdict, digest)
@@ -533,8 +550,10 @@ table public.image_finding
   constraint image_finding_severity_check CHECK (((severity >= 0) AND (severity <= 5)))
   constraint image_finding_pkey PRIMARY KEY (digest, source, severity, vuln_id, package_name, installed_version)
   CREATE INDEX image_finding_by_cve ON public.image_finding USING btree (upper(vuln_id), digest, source)
-  CREATE UNIQUE INDEX image_finding_pkey ON public.image_finding USING btree (digest, source, severity, vuln_id, package_name, installed_version)
-  CREATE INDEX image_finding_with_facts ON public.image_finding USING btree (vuln_id) WHERE ((kev IS NOT NULL) OR (kev_date_added IS NOT NULL) OR (epss IS NOT NULL) OR (epss_percentile IS NOT NULL))
+  CREATE UNIQUE INDEX image_finding_pkey ON public.image_finding USING btree (digest, source, severity, vuln_id,
+      package_name, installed_version)
+  CREATE INDEX image_finding_with_facts ON public.image_finding USING btree (vuln_id) WHERE ((kev IS NOT NULL) OR
+      (kev_date_added IS NOT NULL) OR (epss IS NOT NULL) OR (epss_percentile IS NOT NULL))
 
 table public.image_link
   digest text collate "C" not null
@@ -578,13 +597,17 @@ table public.image_report with (fillfactor=80)
   attestation jsonb
   post text collate "C" not null
   received_at timestamp without time zone not null
-  constraint image_report_digest_kind_check CHECK ((digest_kind = ANY (ARRAY['index'::text, 'manifest'::text, 'unknown'::text])))
+  constraint image_report_digest_kind_check CHECK ((digest_kind = ANY (ARRAY['index'::text, 'manifest'::text,
+      'unknown'::text])))
   constraint image_report_kind_check CHECK ((kind = ANY (ARRAY['vulnerabilities'::text, 'sbom'::text])))
-  constraint image_report_sbom_trust_check CHECK ((sbom_trust = ANY (ARRAY['attached-unbound'::text, 'unverified'::text, 'scanned'::text, 'verified'::text])))
-  constraint image_report_source_check CHECK ((source = ANY (ARRAY['db-matcher'::text, 'operator-scanner'::text, 'registry'::text])))
+  constraint image_report_sbom_trust_check CHECK ((sbom_trust = ANY (ARRAY['attached-unbound'::text, 'unverified'::text,
+      'scanned'::text, 'verified'::text])))
+  constraint image_report_source_check CHECK ((source = ANY (ARRAY['db-matcher'::text, 'operator-scanner'::text,
+      'registry'::text])))
   constraint image_report_pkey PRIMARY KEY (digest, source, kind)
   CREATE INDEX image_report_by_index ON public.image_report USING btree (index_digest) WHERE (index_digest IS NOT NULL)
-  CREATE INDEX image_report_by_tag ON public.image_report USING btree (normal_repository, tag, source, kind) WHERE ((normal_repository IS NOT NULL) AND (tag IS NOT NULL))
+  CREATE INDEX image_report_by_tag ON public.image_report USING btree (normal_repository, tag, source, kind) WHERE
+      ((normal_repository IS NOT NULL) AND (tag IS NOT NULL))
   CREATE UNIQUE INDEX image_report_pkey ON public.image_report USING btree (digest, source, kind)
 
 table public.install
@@ -615,7 +638,8 @@ table public.node_facts with (fillfactor=80)
   node_os text collate "C" not null
   policy_enforcement text collate "C"
   time_stamp timestamp without time zone not null
-  constraint node_facts_policy_enforcement_check CHECK ((policy_enforcement = ANY (ARRAY['enforced'::text, 'unenforced'::text, 'unknown'::text])))
+  constraint node_facts_policy_enforcement_check CHECK ((policy_enforcement = ANY (ARRAY['enforced'::text,
+      'unenforced'::text, 'unknown'::text])))
   constraint node_facts_pkey PRIMARY KEY (node_name)
   CREATE UNIQUE INDEX node_facts_pkey ON public.node_facts USING btree (node_name)
 
@@ -647,7 +671,8 @@ table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   CREATE INDEX pod_alive_in_order ON public.pod USING btree (pod_namespace, pod_name) WHERE (NOT is_dead)
   CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)
   CREATE INDEX pod_by_node ON public.pod USING btree (node_name, pod_namespace, pod_name) WHERE (NOT is_dead)
-  CREATE INDEX pod_by_workload ON public.pod USING btree (pod_namespace, workload_kind, workload_name) WHERE ((workload_kind IS NOT NULL) AND (workload_name IS NOT NULL))
+  CREATE INDEX pod_by_workload ON public.pod USING btree (pod_namespace, workload_kind, workload_name) WHERE
+      ((workload_kind IS NOT NULL) AND (workload_name IS NOT NULL))
   CREATE UNIQUE INDEX pod_pkey ON public.pod USING btree (pod_name)
 
 table public.pod_address
@@ -714,13 +739,16 @@ table public.runtime_coverage with (fillfactor=70)
   incomplete boolean not null
   ended boolean not null
   constraint runtime_coverage_heartbeat_secs_check CHECK (((heartbeat_secs >= 1) AND (heartbeat_secs <= 86400)))
-  constraint runtime_coverage_last_gap_check CHECK ((last_gap = ANY (ARRAY['late_heartbeat'::text, 'probe_restart'::text, 'probe_change'::text])))
+  constraint runtime_coverage_last_gap_check CHECK ((last_gap = ANY (ARRAY['late_heartbeat'::text,
+      'probe_restart'::text, 'probe_change'::text])))
   constraint runtime_coverage_mode_check CHECK ((mode = ANY (ARRAY['exec'::text, 'full'::text])))
   constraint runtime_coverage_start_mode_check CHECK ((start_mode = ANY (ARRAY['start'::text, 'backfill'::text])))
   constraint runtime_coverage_pkey PRIMARY KEY (container_id, cluster_id)
-  CREATE INDEX runtime_coverage_by_image ON public.runtime_coverage USING btree (image_digest) WHERE (image_digest <> ''::text)
+  CREATE INDEX runtime_coverage_by_image ON public.runtime_coverage USING btree (image_digest) WHERE (image_digest <>
+      ''::text)
   CREATE INDEX runtime_coverage_by_pod ON public.runtime_coverage USING btree (pod_namespace, pod_name, container_name)
-  CREATE INDEX runtime_coverage_by_workload ON public.runtime_coverage USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest)
+  CREATE INDEX runtime_coverage_by_workload ON public.runtime_coverage USING btree (pod_namespace, workload_kind,
+      workload_name, container_name, image_digest)
   CREATE UNIQUE INDEX runtime_coverage_pkey ON public.runtime_coverage USING btree (container_id, cluster_id)
 
 table public.runtime_executable with (fillfactor=80)
@@ -742,13 +770,18 @@ table public.runtime_executable with (fillfactor=80)
   last_seen timestamp without time zone not null
   last_seen_day date not null generated stored (last_seen)::date
   constraint runtime_executable_kind_check CHECK ((kind = ANY (ARRAY['exec'::text, 'lib'::text])))
-  constraint runtime_executable_origin_check CHECK ((origin = ANY (ARRAY['unknown'::text, 'image'::text, 'otherFs'::text, 'deleted'::text, 'writableLayer'::text, 'memfd'::text])))
+  constraint runtime_executable_origin_check CHECK ((origin = ANY (ARRAY['unknown'::text, 'image'::text,
+      'otherFs'::text, 'deleted'::text, 'writableLayer'::text, 'memfd'::text])))
   constraint runtime_executable_source_check CHECK ((source = ANY (ARRAY['ebpf'::text, 'backfill'::text])))
-  constraint runtime_executable_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path_hash, cluster_id)
-  CREATE INDEX runtime_executable_by_image ON public.runtime_executable USING btree (image_digest, kind, path_start, path_hash) WHERE (image_digest <> ''::text)
-  CREATE INDEX runtime_executable_incomplete ON public.runtime_executable USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest) WHERE (NOT path_complete)
+  constraint runtime_executable_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, container_name,
+      image_digest, kind, path_start, path_hash, cluster_id)
+  CREATE INDEX runtime_executable_by_image ON public.runtime_executable USING btree (image_digest, kind, path_start,
+      path_hash) WHERE (image_digest <> ''::text)
+  CREATE INDEX runtime_executable_incomplete ON public.runtime_executable USING btree (pod_namespace, workload_kind,
+      workload_name, container_name, image_digest) WHERE (NOT path_complete)
   CREATE INDEX runtime_executable_oldest ON public.runtime_executable USING btree (last_seen_day)
-  CREATE UNIQUE INDEX runtime_executable_pkey ON public.runtime_executable USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path_hash, cluster_id)
+  CREATE UNIQUE INDEX runtime_executable_pkey ON public.runtime_executable USING btree (pod_namespace, workload_kind,
+      workload_name, container_name, image_digest, kind, path_start, path_hash, cluster_id)
 
 table public.sbom_page with (fillfactor=80)
   digest text collate "C" not null
@@ -816,13 +849,17 @@ table public.seccomp_denial with (fillfactor=80)
   uncounted bigint not null default 0
   constraint seccomp_denial_pkey PRIMARY KEY (id)
   constraint seccomp_denial_pod_uid_syscall_action_key UNIQUE (pod_uid, syscall, action)
-  CREATE INDEX seccomp_denial_by_workload ON public.seccomp_denial USING btree (pod_namespace, workload_kind, workload_name, last_seen, id)
+  CREATE INDEX seccomp_denial_by_workload ON public.seccomp_denial USING btree (pod_namespace, workload_kind,
+      workload_name, last_seen, id)
   CREATE INDEX seccomp_denial_newest ON public.seccomp_denial USING btree (last_seen, id)
   CREATE INDEX seccomp_denial_of_namespace ON public.seccomp_denial USING btree (pod_namespace, last_seen, id)
   CREATE UNIQUE INDEX seccomp_denial_pkey ON public.seccomp_denial USING btree (id)
-  CREATE UNIQUE INDEX seccomp_denial_pod_uid_syscall_action_key ON public.seccomp_denial USING btree (pod_uid, syscall, action)
-  CREATE INDEX seccomp_denial_to_count ON public.seccomp_denial USING btree (id) WHERE ((uncounted > 0) AND (workload_kind IS NOT NULL) AND (workload_name IS NOT NULL))
-  CREATE INDEX seccomp_denial_unattributed ON public.seccomp_denial USING btree (pod_namespace, id) WHERE ((workload_kind IS NULL) OR (workload_name IS NULL))
+  CREATE UNIQUE INDEX seccomp_denial_pod_uid_syscall_action_key ON public.seccomp_denial USING btree (pod_uid, syscall,
+      action)
+  CREATE INDEX seccomp_denial_to_count ON public.seccomp_denial USING btree (id) WHERE ((uncounted > 0) AND
+      (workload_kind IS NOT NULL) AND (workload_name IS NOT NULL))
+  CREATE INDEX seccomp_denial_unattributed ON public.seccomp_denial USING btree (pod_namespace, id) WHERE
+      ((workload_kind IS NULL) OR (workload_name IS NULL))
 
 table public.seccomp_denial_node with (fillfactor=70)
   node_name text collate "C" not null
@@ -887,7 +924,8 @@ table public.summary_workload with (fillfactor=80)
   cluster_id text collate "C" not null
   is_running boolean not null
   constraint summary_workload_pkey PRIMARY KEY (image_digest, pod_namespace, workload_kind, workload_name, cluster_id)
-  CREATE UNIQUE INDEX summary_workload_pkey ON public.summary_workload USING btree (image_digest, pod_namespace, workload_kind, workload_name, cluster_id)
+  CREATE UNIQUE INDEX summary_workload_pkey ON public.summary_workload USING btree (image_digest, pod_namespace,
+      workload_kind, workload_name, cluster_id)
 
 table public.syscall_contribution with (fillfactor=70)
   pod_name text collate "C" not null
@@ -903,8 +941,10 @@ table public.syscall_contribution with (fillfactor=70)
   cut_at timestamp without time zone
   seen_until timestamp without time zone not null
   constraint syscall_contribution_pkey PRIMARY KEY (pod_name, pod_namespace, instance, workload_kind, workload_name)
-  CREATE INDEX syscall_contribution_by_workload ON public.syscall_contribution USING btree (pod_namespace, workload_kind, workload_name)
-  CREATE UNIQUE INDEX syscall_contribution_pkey ON public.syscall_contribution USING btree (pod_name, pod_namespace, instance, workload_kind, workload_name)
+  CREATE INDEX syscall_contribution_by_workload ON public.syscall_contribution USING btree (pod_namespace,
+      workload_kind, workload_name)
+  CREATE UNIQUE INDEX syscall_contribution_pkey ON public.syscall_contribution USING btree (pod_name, pod_namespace,
+      instance, workload_kind, workload_name)
 
 table public.traffic with (fillfactor=95)
   uuid text collate "C" not null
@@ -929,12 +969,18 @@ table public.traffic with (fillfactor=95)
   syn_retries bigint
   constraint traffic_pkey PRIMARY KEY (uuid)
   CREATE INDEX traffic_by_pod ON public.traffic USING btree (pod_name, time_stamp DESC, uuid DESC)
-  CREATE UNIQUE INDEX traffic_flow ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port, traffic_in_out_port)
+  CREATE UNIQUE INDEX traffic_flow ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision,
+      pod_port, traffic_in_out_port)
   CREATE INDEX traffic_newest ON public.traffic USING btree (time_stamp DESC, uuid DESC)
   CREATE UNIQUE INDEX traffic_pkey ON public.traffic USING btree (uuid)
-  CREATE INDEX traffic_rules_of_pod ON public.traffic USING btree (hash_record(ROW(pod_name)), hash_record(ROW(pod_name, pod_namespace, peer_kind, peer_namespace, peer_workload_kind, COALESCE(peer_workload_name, peer_name), traffic_type, ip_protocol, pod_port, traffic_in_out_port, decision)), time_stamp) WHERE (peer_kind = ANY (ARRAY['pod'::text, 'service'::text]))
-  CREATE UNIQUE INDEX traffic_udp_any_peer_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port) WHERE (ip_protocol = 'UDP'::text)
-  CREATE UNIQUE INDEX traffic_udp_any_pod_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision, traffic_in_out_port) WHERE (ip_protocol = 'UDP'::text)
+  CREATE INDEX traffic_rules_of_pod ON public.traffic USING btree (hash_record(ROW(pod_name)), hash_record(ROW(pod_name,
+      pod_namespace, peer_kind, peer_namespace, peer_workload_kind, COALESCE(peer_workload_name, peer_name),
+      traffic_type, ip_protocol, pod_port, traffic_in_out_port, decision)), time_stamp) WHERE (peer_kind = ANY
+      (ARRAY['pod'::text, 'service'::text]))
+  CREATE UNIQUE INDEX traffic_udp_any_peer_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type,
+      decision, pod_port) WHERE (ip_protocol = 'UDP'::text)
+  CREATE UNIQUE INDEX traffic_udp_any_pod_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type,
+      decision, traffic_in_out_port) WHERE (ip_protocol = 'UDP'::text)
 
 table public.traffic_deletion with (fillfactor=50)
   is_only boolean not null default true
@@ -961,7 +1007,8 @@ table public.unattributed_syscalls with (fillfactor=70)
   sent_at timestamp without time zone not null
   received_at timestamp without time zone not null
   constraint unattributed_syscalls_pkey PRIMARY KEY (pod_name, pod_namespace, is_ambiguous)
-  CREATE UNIQUE INDEX unattributed_syscalls_pkey ON public.unattributed_syscalls USING btree (pod_name, pod_namespace, is_ambiguous)
+  CREATE UNIQUE INDEX unattributed_syscalls_pkey ON public.unattributed_syscalls USING btree (pod_name, pod_namespace,
+      is_ambiguous)
 
 table public.workload_container with (fillfactor=80)
   cluster_id text collate "C" not null
@@ -980,15 +1027,23 @@ table public.workload_container with (fillfactor=80)
   ref_seen_at timestamp without time zone
   first_seen timestamp without time zone not null
   last_seen timestamp without time zone not null
-  constraint workload_container_container_kind_check CHECK ((container_kind = ANY (ARRAY['init'::text, 'regular'::text, 'ephemeral'::text])))
-  constraint workload_container_state_check CHECK ((state = ANY (ARRAY['running'::text, 'waiting'::text, 'terminated'::text])))
-  constraint workload_container_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
-  CREATE INDEX workload_container_by_image ON public.workload_container USING btree (image_digest, pod_namespace, workload_name)
-  CREATE INDEX workload_container_by_namespace ON public.workload_container USING btree (pod_namespace, image_digest, workload_name)
-  CREATE INDEX workload_container_by_pod ON public.workload_container USING btree (last_pod_name, container_name) WHERE (last_pod_name IS NOT NULL)
-  CREATE INDEX workload_container_in_feed_order ON public.workload_container USING btree (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest)
+  constraint workload_container_container_kind_check CHECK ((container_kind = ANY (ARRAY['init'::text, 'regular'::text,
+      'ephemeral'::text])))
+  constraint workload_container_state_check CHECK ((state = ANY (ARRAY['running'::text, 'waiting'::text,
+      'terminated'::text])))
+  constraint workload_container_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, container_name,
+      image_digest, cluster_id)
+  CREATE INDEX workload_container_by_image ON public.workload_container USING btree (image_digest, pod_namespace,
+      workload_name)
+  CREATE INDEX workload_container_by_namespace ON public.workload_container USING btree (pod_namespace, image_digest,
+      workload_name)
+  CREATE INDEX workload_container_by_pod ON public.workload_container USING btree (last_pod_name, container_name) WHERE
+      (last_pod_name IS NOT NULL)
+  CREATE INDEX workload_container_in_feed_order ON public.workload_container USING btree (cluster_id, pod_namespace,
+      workload_kind, workload_name, container_name, image_digest)
   CREATE INDEX workload_container_oldest ON public.workload_container USING btree (last_seen)
-  CREATE UNIQUE INDEX workload_container_pkey ON public.workload_container USING btree (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
+  CREATE UNIQUE INDEX workload_container_pkey ON public.workload_container USING btree (pod_namespace, workload_kind,
+      workload_name, container_name, image_digest, cluster_id)
 
 table public.workload_syscalls with (fillfactor=80)
   pod_namespace text collate "C" not null
@@ -1002,7 +1057,8 @@ table public.workload_syscalls with (fillfactor=80)
   reset_at timestamp without time zone
   reset_id uuid
   constraint workload_syscalls_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name)
-  CREATE UNIQUE INDEX workload_syscalls_pkey ON public.workload_syscalls USING btree (pod_namespace, workload_kind, workload_name)
+  CREATE UNIQUE INDEX workload_syscalls_pkey ON public.workload_syscalls USING btree (pod_namespace, workload_kind,
+      workload_name)
 
 table public.workload_syscalls_seen with (fillfactor=80)
   pod_namespace text collate "C" not null
@@ -1015,19 +1071,24 @@ table public.workload_syscalls_seen with (fillfactor=80)
   image_digests text[] not null
   image_seen timestamp without time zone[] not null
   constraint workload_syscalls_seen_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name)
-  CREATE UNIQUE INDEX workload_syscalls_seen_pkey ON public.workload_syscalls_seen USING btree (pod_namespace, workload_kind, workload_name)
+  CREATE UNIQUE INDEX workload_syscalls_seen_pkey ON public.workload_syscalls_seen USING btree (pod_namespace,
+      workload_kind, workload_name)
 
-function public.add_syscalls(pods json, sent json, OUT left_out integer, OUT ambiguous integer, OUT unknown integer) returns record language plpgsql
+function public.add_syscalls(pods json, sent json, OUT left_out integer, OUT ambiguous integer, OUT unknown integer)
+      returns record language plpgsql
 
-function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank smallint) language sql stable parallel safe
+function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank
+      smallint) language sql stable parallel safe
 
 function public.aliases_of(vuln text) returns text[] language sql stable parallel safe
 
-function public.answering_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint) language sql stable parallel safe
+function public.answering_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint)
+      language sql stable parallel safe
 
 function public.attribute_syscalls(pods text[], moment timestamp without time zone) returns void language plpgsql
 
-function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language sql immutable parallel safe
+function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language
+      sql immutable parallel safe
 
 function public.canonical_id(id text) returns text language sql stable parallel safe
 
@@ -1047,57 +1108,78 @@ function public.compute_closed_until() returns timestamp without time zone langu
 
 function public.compute_days(of_table text) returns TABLE(day date, partition regclass) language sql stable
 
-function public.compute_delete_unused(after_id bigint, looked bigint, max_rows bigint) returns TABLE(forgotten bigint, last_id bigint, is_held_up boolean) language plpgsql strict
+function public.compute_delete_unused(after_id bigint, looked bigint, max_rows bigint) returns TABLE(forgotten bigint,
+      last_id bigint, is_held_up boolean) language plpgsql strict
 
-function public.compute_drop_days(of_table text, kept_from date) returns TABLE(dropped integer, is_held_up boolean) language plpgsql strict
+function public.compute_drop_days(of_table text, kept_from date) returns TABLE(dropped integer, is_held_up boolean)
+      language plpgsql strict
 
-function public.compute_first_minute(from_ts timestamp without time zone, until_ts timestamp without time zone) returns timestamp without time zone language plpgsql stable
+function public.compute_first_minute(from_ts timestamp without time zone, until_ts timestamp without time zone) returns
+      timestamp without time zone language plpgsql stable
 
-function public.compute_heaviest(of_node text, of_namespace text, since timestamp without time zone, per_victim bigint, max_rows bigint) returns TABLE(container_id bigint, pair compute_contention) language plpgsql stable
+function public.compute_heaviest(of_node text, of_namespace text, since timestamp without time zone, per_victim bigint,
+      max_rows bigint) returns TABLE(container_id bigint, pair compute_contention) language plpgsql stable
 
-function public.compute_history_keys(of_container bigint, since timestamp without time zone, line timestamp without time zone) returns TABLE(ts timestamp without time zone, id bigint) language plpgsql stable strict
+function public.compute_history_keys(of_container bigint, since timestamp without time zone, line timestamp without time
+      zone) returns TABLE(ts timestamp without time zone, id bigint) language plpgsql stable strict
 
 function public.compute_lock_posts() returns boolean language plpgsql
 
-function public.compute_make_days(of_table text, kept_from date, max_moved bigint) returns TABLE(made integer, moved bigint, waiting integer, is_held_up boolean) language plpgsql strict
+function public.compute_make_days(of_table text, kept_from date, max_moved bigint) returns TABLE(made integer, moved
+      bigint, waiting integer, is_held_up boolean) language plpgsql strict
 
-function public.compute_mean(one bigint, parts bigint, other bigint, other_parts bigint) returns bigint language sql immutable parallel safe
+function public.compute_mean(one bigint, parts bigint, other bigint, other_parts bigint) returns bigint language sql
+      immutable parallel safe
 
-function public.compute_mean(one double precision, parts bigint, other double precision, other_parts bigint) returns double precision language sql immutable parallel safe
+function public.compute_mean(one double precision, parts bigint, other double precision, other_parts bigint) returns
+      double precision language sql immutable parallel safe
 
-function public.compute_merge_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_minutes bigint) returns TABLE(minutes bigint, is_last boolean) language plpgsql strict
+function public.compute_merge_step(kept_from timestamp without time zone, until_ts timestamp without time zone,
+      max_minutes bigint) returns TABLE(minutes bigint, is_last boolean) language plpgsql strict
 
-function public.compute_rollup_range(from_ts timestamp without time zone, until_ts timestamp without time zone, late boolean) returns bigint language plpgsql
+function public.compute_rollup_range(from_ts timestamp without time zone, until_ts timestamp without time zone, late
+      boolean) returns bigint language plpgsql
 
-function public.compute_rollup_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_minutes bigint) returns TABLE(minutes bigint, buckets integer, is_last boolean) language plpgsql strict
+function public.compute_rollup_step(kept_from timestamp without time zone, until_ts timestamp without time zone,
+      max_minutes bigint) returns TABLE(minutes bigint, buckets integer, is_last boolean) language plpgsql strict
 
 function public.compute_total(total numeric) returns bigint language sql immutable parallel safe
 
-function public.compute_trim_other(of_table text, kept_from date, max_rows bigint) returns bigint language plpgsql strict
+function public.compute_trim_other(of_table text, kept_from date, max_rows bigint) returns bigint language plpgsql
+      strict
 
 function public.compute_unused(ids bigint[]) returns TABLE(id bigint) language sql stable
 
-function public.contribution_rank(c syscall_contribution, is_awaited boolean) returns integer language sql immutable parallel safe
+function public.contribution_rank(c syscall_contribution, is_awaited boolean) returns integer language sql immutable
+      parallel safe
 
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql strict
 
-function public.coverage_gap(stored runtime_coverage, next runtime_coverage) returns text language sql immutable parallel safe
+function public.coverage_gap(stored runtime_coverage, next runtime_coverage) returns text language sql immutable
+      parallel safe
 
-function public.coverage_start(stored runtime_coverage, next runtime_coverage) returns timestamp without time zone language sql immutable parallel safe
+function public.coverage_start(stored runtime_coverage, next runtime_coverage) returns timestamp without time zone
+      language sql immutable parallel safe
 
-function public.credit_syscalls(sent json, moment timestamp without time zone, OUT left_out integer, OUT ambiguous integer, OUT unknown integer) returns record language plpgsql
+function public.credit_syscalls(sent json, moment timestamp without time zone, OUT left_out integer, OUT ambiguous
+      integer, OUT unknown integer) returns record language plpgsql
 
-function public.credit_workload(of_namespace text, of_kind text, of_workload text, sent json, moment timestamp without time zone) returns integer language plpgsql
+function public.credit_workload(of_namespace text, of_kind text, of_workload text, sent json, moment timestamp without
+      time zone) returns integer language plpgsql
 
-function public.current_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss real, epss_percentile real) language sql stable parallel safe
+function public.current_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss
+      real, epss_percentile real) language sql stable parallel safe
 
-function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json language sql stable
+function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json
+      language sql stable
 
 function public.delete_attestations(digests text[]) returns integer language plpgsql
 
-function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns bigint language plpgsql
+function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer)
+      returns bigint language plpgsql
 
-function public.denial_workload(of_pod text, of_namespace text) returns TABLE(kind text, name text) language sql stable parallel safe
+function public.denial_workload(of_pod text, of_namespace text) returns TABLE(kind text, name text) language sql stable
+      parallel safe
 
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
 
@@ -1109,35 +1191,47 @@ function public.drop_file_sets(ids bytea[]) returns integer language plpgsql
 
 function public.drop_pages(sent image_report, page_set text) returns void language sql
 
-function public.exact_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
+function public.exact_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint)
+      language sql stable parallel safe
 
-function public.expected_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
+function public.expected_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint)
+      language sql stable parallel safe
 
 function public.expire_aliases(max_aliases bigint) returns TABLE(aliases bigint, deleted bigint) language sql strict
 
-function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language plpgsql
+function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language
+      plpgsql
 
 aggregate public.first_not_null(anyelement) returns anyelement language internal immutable parallel safe
 
-function public.first_of_two(kept anyelement, other anyelement) returns anyelement language plpgsql immutable strict parallel safe
+function public.first_of_two(kept anyelement, other anyelement) returns anyelement language plpgsql immutable strict
+      parallel safe
 
 function public.fnv1a_64(words text) returns text language plpgsql immutable strict parallel safe
 
-function public.grow_union(of_namespace text, of_kind text, of_workload text, names text[], archs text[]) returns integer language plpgsql
+function public.grow_union(of_namespace text, of_kind text, of_workload text, names text[], archs text[]) returns
+      integer language plpgsql
 
 function public.id_rank(id text) returns integer language sql immutable parallel safe
 
-function public.images_to_refresh(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
+function public.images_to_refresh(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text,
+      payloads text, is_reread boolean, is_moved boolean) language sql stable
 
-function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb, pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
+function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb,
+      pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
-function public.is_executable_changed(stored_path_complete boolean, stored_source text, stored_origin text, stored_first_seen timestamp without time zone, stored_last_seen timestamp without time zone, path_complete boolean, source text, origin text, first_seen timestamp without time zone, last_seen timestamp without time zone) returns boolean language sql immutable parallel safe
+function public.is_executable_changed(stored_path_complete boolean, stored_source text, stored_origin text,
+      stored_first_seen timestamp without time zone, stored_last_seen timestamp without time zone, path_complete
+      boolean, source text, origin text, first_seen timestamp without time zone, last_seen timestamp without time zone)
+      returns boolean language sql immutable parallel safe
 
-function public.is_image_changed(m image, repository text, tags text[], digest_kind text) returns boolean language sql stable parallel safe
+function public.is_image_changed(m image, repository text, tags text[], digest_kind text) returns boolean language sql
+      stable parallel safe
 
 function public.is_own_workload(container runtime_coverage) returns boolean language sql immutable parallel safe
 
-function public.is_payload_unused(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer) returns boolean language sql stable parallel safe
+function public.is_payload_unused(of_digest text, of_source text, days integer, grace_hours integer, window_secs
+      integer) returns boolean language sql stable parallel safe
 
 function public.is_pod_alive(namespace text, name text) returns boolean language plpgsql stable parallel safe
 
@@ -1147,11 +1241,14 @@ function public.is_public_ip(address inet) returns boolean language sql immutabl
 
 function public.is_running(w workload_container, window_secs integer) returns boolean language sql stable parallel safe
 
-function public.is_workload_of(seen_kind text, seen_name text, kind text, name text) returns boolean language sql immutable parallel safe
+function public.is_workload_of(seen_kind text, seen_name text, kind text, name text) returns boolean language sql
+      immutable parallel safe
 
 function public.join_name(rank integer) returns text language sql immutable parallel safe
 
-function public.kg_runtime_coverage(cluster text, namespace text, kind text, name text, container text, image_digest text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason text) language sql stable
+function public.kg_runtime_coverage(cluster text, namespace text, kind text, name text, container text, image_digest
+      text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason
+      text) language sql stable
 
 function public.link_report(written image_report) returns void language plpgsql
 
@@ -1165,19 +1262,27 @@ function public.merge_keys(kept jsonb, other jsonb) returns jsonb language plpgs
 
 aggregate public.merged_keys(jsonb) returns jsonb language internal immutable parallel safe
 
-function public.merged_value(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql immutable parallel safe
+function public.merged_value(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql
+      immutable parallel safe
 
-function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint) language sql stable parallel safe
+function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint)
+      language sql stable parallel safe
 
-function public.network_exposure(namespaces text[], kinds text[], names text[], since timestamp without time zone) returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed bigint, public_ips bigint, nodes bigint, unknown_flows bigint) language sql stable
+function public.network_exposure(namespaces text[], kinds text[], names text[], since timestamp without time zone)
+      returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed
+      bigint, public_ips bigint, nodes bigint, unknown_flows bigint) language sql stable
 
 function public.origin_rank(origin text) returns integer language sql immutable parallel safe
 
-function public.pod_at_address(address text, at timestamp without time zone) returns SETOF pod language sql stable parallel safe
+function public.pod_at_address(address text, at timestamp without time zone) returns SETOF pod language sql stable
+      parallel safe
 
 function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
 
-function public.posted_containers(doc json) returns TABLE(n bigint, workload bigint, pod_namespace text, workload_kind text, workload_name text, pod_name text, container_name text, container_kind text, image_ref text, image_digest text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text, state_reason text) language sql stable parallel safe
+function public.posted_containers(doc json) returns TABLE(n bigint, workload bigint, pod_namespace text, workload_kind
+      text, workload_name text, pod_name text, container_name text, container_kind text, image_ref text, image_digest
+      text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text,
+      state_reason text) language sql stable parallel safe
 
 function public.ran_as_init(container_kind text, state text) returns boolean language sql immutable parallel safe
 
@@ -1189,19 +1294,24 @@ function public.record_facts(posted image_finding[]) returns void language sql
 
 function public.record_pod_instances(doc json, moment timestamp without time zone) returns void language plpgsql
 
-function public.record_syscall_times(of_namespace text, of_kind text, of_workload text, old_names text[], new_names text[], sent json, moment timestamp without time zone) returns void language plpgsql
+function public.record_syscall_times(of_namespace text, of_kind text, of_workload text, old_names text[], new_names
+      text[], sent json, moment timestamp without time zone) returns void language plpgsql
 
-function public.refresh_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last bigint) language sql strict
+function public.refresh_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last
+      bigint) language sql strict
 
-function public.refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer) returns TABLE(images bigint, last text) language sql strict
+function public.refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer) returns
+      TABLE(images bigint, last text) language sql strict
 
 function public.relink(of_digest text, of_source text) returns integer language plpgsql
 
 function public.rename_findings(of_digest text, of_source text) returns boolean language plpgsql
 
-function public.rename_next_findings(after text, max_names bigint) returns TABLE(payloads bigint, last text) language plpgsql strict
+function public.rename_next_findings(after text, max_names bigint) returns TABLE(payloads bigint, last text) language
+      plpgsql strict
 
-function public.replace_components(of_digest text, of_source text, page_set text, rows text) returns bigint language plpgsql
+function public.replace_components(of_digest text, of_source text, page_set text, rows text) returns bigint language
+      plpgsql
 
 function public.replace_findings(of_digest text, of_source text, rows json) returns void language plpgsql
 
@@ -1211,43 +1321,81 @@ function public.request_fact_refresh(vulns text[]) returns void language sql
 
 function public.request_image_refresh(of_digest text, of_source text) returns void language sql
 
-function public.reset_syscalls(of_namespace text, of_kind text, of_workload text, id uuid) returns timestamp without time zone language plpgsql
+function public.reset_syscalls(of_namespace text, of_kind text, of_workload text, id uuid) returns timestamp without
+      time zone language plpgsql
 
 function public.resolve_by_header(sent image_report) returns json language plpgsql
 
 function public.retention_start(days integer) returns timestamp without time zone language sql stable parallel safe
 
-function public.retired_guesses(asked text, of_kind text) returns TABLE(digest text, source text, repository text, tag text) language sql stable parallel safe
+function public.retired_guesses(asked text, of_kind text) returns TABLE(digest text, source text, repository text, tag
+      text) language sql stable parallel safe
 
-function public.runtime_coverage_of(cluster text, namespace text, kind text, name text, container text, image text, window_hours integer) returns TABLE(container_name text, image_digest text, instances bigint, last_heartbeat timestamp without time zone, mode text, libraries_tracked boolean, covered boolean, observed_since timestamp without time zone, reason text) language plpgsql stable
+function public.runtime_coverage_of(cluster text, namespace text, kind text, name text, container text, image text,
+      window_hours integer) returns TABLE(container_name text, image_digest text, instances bigint, last_heartbeat
+      timestamp without time zone, mode text, libraries_tracked boolean, covered boolean, observed_since timestamp
+      without time zone, reason text) language plpgsql stable
 
-function public.seccomp_profiles(profile_dir text, stale_secs integer) returns TABLE(namespace text, kind text, name text, hash text, syscall_count double precision, arches json, updated_at text, worst integer, pods integer, incomplete integer, names json, ranks json, cr_count integer, cr_name text, cr_action text, cr_hash text, cr_syscall_count double precision, cr_architectures json, cr_updated_at text, status_ready double precision, status_total double precision, status_state text, observed text, allowed text, live integer, present integer, ready integer) language sql stable
+function public.seccomp_profiles(profile_dir text, stale_secs integer) returns TABLE(namespace text, kind text, name
+      text, hash text, syscall_count double precision, arches json, updated_at text, worst integer, pods integer,
+      incomplete integer, names json, ranks json, cr_count integer, cr_name text, cr_action text, cr_hash text,
+      cr_syscall_count double precision, cr_architectures json, cr_updated_at text, status_ready double precision,
+      status_total double precision, status_state text, observed text, allowed text, live integer, present integer,
+      ready integer) language sql stable
 
-function public.seccomp_rollups(retention_days integer) returns TABLE(namespace text, kind text, name text, is_known boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean) language sql stable
+function public.seccomp_rollups(retention_days integer) returns TABLE(namespace text, kind text, name text, is_known
+      boolean, denied text, denied_syscalls json, denied_actions json, last_denied text, is_shortened boolean) language
+      sql stable
 
 function public.seccomp_watch(retention_days integer) returns TABLE(is_watched boolean) language sql stable
 
 function public.severity_name(severity integer) returns text language sql immutable parallel safe
 
-function public.stage_page(sent image_report, page_set text, page_no bigint, pages bigint, rows text) returns json language plpgsql
+function public.stage_page(sent image_report, page_set text, page_no bigint, pages bigint, rows text) returns json
+      language plpgsql
 
 function public.store_attestation(document json) returns text language plpgsql
 
-function public.store_denials(document json) returns TABLE(workload_namespace text, workload_kind text, workload_name text, action text, denials double precision) language plpgsql
+function public.store_denials(document json) returns TABLE(workload_namespace text, workload_kind text, workload_name
+      text, action text, denials double precision) language plpgsql
 
-function public.store_executables(namespaces text[], workload_kinds text[], workload_names text[], containers text[], images text[], pods text[], owners integer[], kinds text[], paths text[], are_complete boolean[], sources text[], origins text[], seen_in integer[], firsts timestamp without time zone[], lasts timestamp without time zone[]) returns integer language plpgsql
+function public.store_executables(namespaces text[], workload_kinds text[], workload_names text[], containers text[],
+      images text[], pods text[], owners integer[], kinds text[], paths text[], are_complete boolean[], sources text[],
+      origins text[], seen_in integer[], firsts timestamp without time zone[], lasts timestamp without time zone[])
+      returns integer language plpgsql
 
 function public.store_findings(header json, rows text) returns json language plpgsql
 
 function public.store_heartbeats(doc json) returns integer language plpgsql
 
-function public.store_minutes(of_node text, sent timestamp without time zone, resolution bigint, uids text[], pod_uids text[], namespaces text[], pod_names text[], containers text[], usage_avg double precision[], usage_max double precision[], usage_last double precision[], quotas bigint[], periods bigint[], cpu_requests bigint[], cpu_limits bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[], cpu_some_avg double precision[], cpu_some_max double precision[], cpu_full_avg double precision[], cpu_full_max double precision[], current_avg bigint[], current_max bigint[], current_last bigint[], working_set_avg bigint[], working_set_max bigint[], working_set_last bigint[], mem_limits bigint[], mem_requests bigint[], mem_some_avg double precision[], mem_some_max double precision[], mem_full_avg double precision[], mem_full_max double precision[], events_high bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[], runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], hists text[], victims integer[], cgroup_ids bigint[], kinds text[], refs text[], culprit_uids text[], counts bigint[], waits bigint[], are_heaviest boolean[]) returns void language plpgsql
+function public.store_minutes(of_node text, sent timestamp without time zone, resolution bigint, uids text[], pod_uids
+      text[], namespaces text[], pod_names text[], containers text[], usage_avg double precision[], usage_max double
+      precision[], usage_last double precision[], quotas bigint[], periods bigint[], cpu_requests bigint[], cpu_limits
+      bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[], cpu_some_avg double precision[],
+      cpu_some_max double precision[], cpu_full_avg double precision[], cpu_full_max double precision[], current_avg
+      bigint[], current_max bigint[], current_last bigint[], working_set_avg bigint[], working_set_max bigint[],
+      working_set_last bigint[], mem_limits bigint[], mem_requests bigint[], mem_some_avg double precision[],
+      mem_some_max double precision[], mem_full_avg double precision[], mem_full_max double precision[], events_high
+      bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[],
+      runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], hists text[],
+      victims integer[], cgroup_ids bigint[], kinds text[], refs text[], culprit_uids text[], counts bigint[], waits
+      bigint[], are_heaviest boolean[]) returns void language plpgsql
 
-function public.store_samples(document json, container_uids text[], pod_uids text[], namespaces text[], pod_names text[], containers text[], cgroup_ids bigint[], usages double precision[], quotas bigint[], periods bigint[], cpu_requests bigint[], cpu_limits bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[], cpu_some double precision[], cpu_full double precision[], currents bigint[], working_sets bigint[], mem_limits bigint[], mem_requests bigint[], mem_some double precision[], mem_full double precision[], events_high bigint[], events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[], runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], blames text[], omitted bigint[], omitted_waits bigint[]) returns void language plpgsql
+function public.store_samples(document json, container_uids text[], pod_uids text[], namespaces text[], pod_names
+      text[], containers text[], cgroup_ids bigint[], usages double precision[], quotas bigint[], periods bigint[],
+      cpu_requests bigint[], cpu_limits bigint[], nr_periods bigint[], nr_throttled bigint[], throttled bigint[],
+      cpu_some double precision[], cpu_full double precision[], currents bigint[], working_sets bigint[], mem_limits
+      bigint[], mem_requests bigint[], mem_some double precision[], mem_full double precision[], events_high bigint[],
+      events_max bigint[], oom_kills bigint[], refaults bigint[], pgmajfaults bigint[], runq_counts bigint[], runq_p50
+      bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], blames text[], omitted
+      bigint[], omitted_waits bigint[]) returns void language plpgsql
 
 function public.store_sbom(header json, page json, rows text) returns json language plpgsql
 
-function public.syscall_senders(of_pod text, of_namespace text, sent_at timestamp without time zone, moment timestamp without time zone) returns TABLE(pod_namespace text, instance text, workload_kind text, workload_name text, capture_level text, is_moved boolean, image_digests text[], first_seen timestamp without time zone, namespaces integer) language sql stable parallel safe
+function public.syscall_senders(of_pod text, of_namespace text, sent_at timestamp without time zone, moment timestamp
+      without time zone) returns TABLE(pod_namespace text, instance text, workload_kind text, workload_name text,
+      capture_level text, is_moved boolean, image_digests text[], first_seen timestamp without time zone, namespaces
+      integer) language sql stable parallel safe
 
 function public.tag_of_reference(reference text) returns text language sql immutable parallel safe
 
@@ -1267,13 +1415,15 @@ function public.upsert_services(doc json) returns integer language plpgsql
 
 function public.vuln_names(asked text) returns text[] language sql stable parallel safe
 
-function public.waiting_reference(namespace text, kind text, name text, container text, reference text) returns text language plpgsql stable parallel safe
+function public.waiting_reference(namespace text, kind text, name text, container text, reference text) returns text
+      language plpgsql stable parallel safe
 
 function public.wire_time(t timestamp without time zone) returns text language sql stable parallel safe
 
 function public.without_repeats(list text[]) returns text[] language sql immutable parallel safe
 
-function public.workload_capture(of_namespace text, of_kind text, of_workload text) returns TABLE(worst integer, pods integer, incomplete integer, names text[], ranks integer[]) language sql stable parallel safe
+function public.workload_capture(of_namespace text, of_kind text, of_workload text) returns TABLE(worst integer, pods
+      integer, incomplete integer, names text[], ranks integer[]) language sql stable parallel safe
 
 function public.workload_key(namespace text, kind text, name text) returns text language sql stable parallel safe
 

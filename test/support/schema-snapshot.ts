@@ -10,7 +10,16 @@ export async function schemaSnapshot(sql: postgres.Sql): Promise<string> {
     const rows = await sql.unsafe<{ block: string }[]>(statement)
     blocks.push(...rows.map(({ block }) => block))
   }
-  return `${blocks.join('\n\n')}\n`
+  return `${blocks.join('\n\n').split('\n').map(wrapped).join('\n')}\n`
+}
+
+const MAX_COLUMNS = 120
+
+/** The line, broken between words where it is long; continuations are indented by six. */
+function wrapped(line: string): string {
+  const end = line.lastIndexOf(' ', MAX_COLUMNS)
+  if (line.length <= MAX_COLUMNS || end < 6) return line
+  return `${line.slice(0, end)}\n${wrapped(`      ${line.slice(end + 1)}`)}`
 }
 
 /** SQL: the object belongs to the schema, not to the system or an extension. */
