@@ -6,7 +6,6 @@ import { buildDeps } from '../lib/app/build.ts'
 import { openDatabase } from '../lib/db/index.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { startProxy } from './support/proxy.ts'
-import { podPost } from './support/records.ts'
 import { whileLocked } from './support/routes.ts'
 import { becomes, until } from './support/until.ts'
 
@@ -54,16 +53,22 @@ test('GET /health 200: with auth on, no token is needed and any token is accepte
     await becomes(async () => (await guarded.get('/health?x=1', token === undefined ? {} : { token })).status, 200)
 })
 
-test('GET /health 200: all connections for reads are in use', async () => {
+test('GET /health 200: all connections for reads and writes are in use', async () => {
   const token = TOKENS.BROKER_TOKEN_INGEST
   let answers: Promise<{ status: number }[]>
   await whileLocked(guarded.sql, 'pod', async () => {
     const reads = Array.from({ length: 6 }, (_, i) => guarded.get(`/pod/list/node-${i}`, { token }))
-    const writes = Array.from({ length: 6 }, () => guarded.post('/pod/spec', podPost(), { token }))
-    await until('the connections for reads are taken', () => guarded.db.stats().gates.read.waiting > 0)
+    const writes = Array.from({ length: 6 }, (_, i) =>
+      guarded.post('/pod/mark_dead', { pod_name: `pod-${i}` }, { token }),
+    )
+    const areTaken = () => {
+      const { read, ingest } = guarded.db.stats().gates
+      return read.waiting > 0 && ingest.waiting > 0
+    }
+    await until('the connections for reads and writes are taken', areTaken)
     // A probe has little time, which a busy machine may use up, so it is repeated; the connections stay in use.
     await until('it is healthy', async () => (await guarded.get('/health')).status === 200)
-    assert.ok(guarded.db.stats().gates.read.waiting > 0)
+    assert.ok(areTaken())
     answers = Promise.all([...reads, ...writes])
   })
   for (const { status } of await answers!) assert.equal(status, 200)

@@ -1,6 +1,9 @@
 /** Metrics of the database and the nodes for on-call. */
 import assert from 'node:assert/strict'
 import test, { beforeEach } from 'node:test'
+import { routes } from '../handlers/router.ts'
+import { createApp } from '../lib/app/app.ts'
+import { buildDeps } from '../lib/app/build.ts'
 import { createMetrics } from '../lib/metrics/index.ts'
 import { createUpkeep } from '../lib/telemetry/upkeep.ts'
 import { startApp, TOKENS } from './support/app.ts'
@@ -50,19 +53,26 @@ test('GET /metrics 200: the size of every table of ours with its indexes, and of
   for (const { name, bytes: expected } of present) assert.equal(bytes.get(`table="${name}"`), expected, name)
 })
 
-test('GET /metrics 200: rows and dead rows of a table', async () => {
+test('GET /metrics 200: rows and dead rows of a table, those of its partitions together', async () => {
   await sql`
     insert into pod (pod_name, pod_ip, pod_ips, time_stamp, node_name, is_dead)
     select 'p' || n, '10.0.0.1', '{}', now() at time zone 'utc', 'node-a', false from generate_series(1, 30) n`
   await sql`delete from pod where pod_name like 'p1%'`
+  await sql`create table one_day partition of compute_contention for values from ('2001-01-01') to ('2001-01-02')`
+  await sql`
+    insert into compute_contention (victim_id, ts, culprit_kind, culprit_ref, count, wait_ns)
+    select victim, day::timestamp, 'pod', 'shop/web/app', 1, 1
+    from unnest(array[1, 2]) victim, unnest(array['2001-01-01', '2001-01-02']) day`
+  await sql`delete from compute_contention where victim_id = 1`
   // The server counts them a moment later.
   await until('the server has counted the dead rows', async () => {
     await sql`select pg_stat_force_next_flush(), pg_stat_clear_snapshot()`
     const text = await reading()
-    const [rows, dead] = ['rows', 'dead_rows'].map((what) =>
-      valuesOf(text, `broker_db_table_${what}`).get('table="pod"'),
-    )
-    return rows === 19 && dead! >= 11
+    const counts = (table: string) =>
+      ['rows', 'dead_rows'].map((what) => valuesOf(text, `broker_db_table_${what}`).get(`table="${table}"`)!)
+    const [rows, dead] = counts('pod')
+    const [rowsOfDays, deadOfDays] = counts('compute_contention')
+    return rows === 19 && dead! >= 11 && rowsOfDays === 2 && deadOfDays === 2
   })
 })
 
@@ -147,6 +157,20 @@ test('GET /metrics 200: scrapes start at most one reading a minute', async () =>
   clock += 1
   await Promise.all([upkeep.refresh(), upkeep.refresh()])
   assert.equal(asked, 2 * each)
+})
+
+test('GET /metrics 200: a scrape does not wait for the reading that it starts', { timeout: 300_000 }, async () => {
+  let asked = 0
+  const once = () => {
+    asked++
+    return new Promise(() => {})
+  }
+  const own = createApp(buildDeps({ config, db: { ...db, job: { once } as never }, log }), routes)
+  // The reading starts when the database has answered a scrape in time.
+  await until('a scrape has started a reading', async () => {
+    assert.equal((await own.request('/metrics')).status, 200)
+    return asked > 0
+  })
 })
 
 test('GET /metrics 200: a metric that cannot be read keeps its value', async () => {

@@ -56,8 +56,8 @@ test('GET /cluster/environment 200: when values are equally frequent, the alphab
   assert.deepEqual([cni, distro], ['weave', 'rke2'])
 })
 
-test('GET /cluster/environment 200: `unknown` counts like any other value', async () => {
-  await say({ cni: 'cilium' }, { cni: 'homegrown' }, { cni: 'unknown' })
+test('GET /cluster/environment 200: `unknown` and values that the broker does not know count as one value', async () => {
+  await say({ cni: 'cilium' }, { cni: 'cilium' }, { cni: 'homegrown' }, { cni: 'Calico' }, { cni: 'unknown' })
   assert.equal((await environment()).cni, 'unknown')
   await say({ cni: 'cilium' }, { cni: 'cilium' })
   assert.equal((await environment()).cni, 'cilium')

@@ -300,12 +300,20 @@ test('stopping aborts the current pass, waits for its end, and starts no other',
   assert.equal(next.runs.length, 0)
 })
 
-test('stopping waits no longer than its timeout', async () => {
+test('stopping waits for a pass that does not end until its timeout, and no longer', async (t) => {
+  const tick = stillTime(t)
   const stuck = job('supply-chain-refresh', { run: () => new Promise<Pass>(() => {}) })
-  const schedule = startSchedule([[stuck]], { ...scene.context(), metrics: createMetrics() })
-  await until('it began', () => stuck.runs.length > 0)
-  await schedule.stop(10)
+  const schedule = startSchedule([[stuck]], { ...scene.context(), db: longAgo, metrics: createMetrics() })
+  await tick(3)
+  let hasStopped = false
+  schedule.stop(10_000).then(() => {
+    hasStopped = true
+  })
   assert.equal(stuck.runs[0]!.signal.aborted, true)
+  await tick(9.75)
+  assert.equal(hasStopped, false)
+  await tick(0.25)
+  assert.equal(hasStopped, true)
 })
 
 test('a job never runs after the schedule was stopped', async (t) => {

@@ -114,6 +114,15 @@ test('one value in two variables is refused: both are named, the value is not', 
   rmSync(folder, { recursive: true })
 })
 
-test('the sources are the names of the variables', () => {
+test('the sources are the names of the variables as set, each once', (t) => {
   assert.deepEqual(tokens(all).sources, Object.keys(all))
+  const folder = mkdtempSync(join(tmpdir(), 'tokens-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'token')
+  writeFileSync(path, `${read}\n`)
+  assert.deepEqual(
+    tokens({ BROKER_TOKEN_READ_FILE: path, BROKER_TOKEN_INGEST: `${ingest},${supplychain}`, BROKER_AUTH_TOKEN: shared })
+      .sources,
+    ['BROKER_TOKEN_READ_FILE', 'BROKER_TOKEN_INGEST', 'BROKER_AUTH_TOKEN'],
+  )
 })

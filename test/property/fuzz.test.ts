@@ -1361,7 +1361,7 @@ test('nothing of a refused request is stored, and all accepted pods, services an
   assert.equal(answered.length, accepted.rows, `FUZZ_SEED=${SEED}: rows, and rows that answers told of`)
 })
 
-test('accepted pods, services and flows can be read over HTTP', async () => {
+test('pods, services, flows, syscalls, nodes and the number of node facts can be read over HTTP', async () => {
   const headers = authorization('read', 'right')
   // URL parsers remove dot segments of a path (RFC 3986, 5.2.4).
   const names = spread([...accepted.pods].filter((name) => name !== '.' && name !== '..'))
@@ -1385,6 +1385,18 @@ test('accepted pods, services and flows can be read over HTTP', async () => {
   }
   const list = await get(`${broker.url}/pod/traffic?limit=20000`, { headers })
   assert.equal(list.json.length, Math.min(20_000, (await sql`select from traffic`).count))
+  const records = await sql<{ pod_name: string }[]>`select pod_name from pod_syscalls where pod_name not in ('.', '..')`
+  for (const { pod_name } of spread([...records])) {
+    const { status, json } = await get(`${broker.url}/pod/syscalls/${encodeURIComponent(pod_name)}`, { headers })
+    assert.equal(status, 200, `FUZZ_SEED=${SEED}: ${JSON.stringify(pod_name)}`)
+    assert.equal(json[0].pod_name, pod_name)
+  }
+  const nodes = await sql<{ node: string }[]>`select node_name as node from pod union select node from compute_node`
+  const { json } = await get(`${broker.url}/node/status`, { headers })
+  const sorted = (all: { node: string }[]) => all.map(({ node }) => node).sort()
+  assert.deepEqual(sorted(json.nodes), sorted([...nodes]), `FUZZ_SEED=${SEED}`)
+  const environment = await get(`${broker.url}/cluster/environment`, { headers })
+  assert.equal(environment.json.nodes, (await sql`select from node_facts`).count, `FUZZ_SEED=${SEED}`)
 })
 
 test('after the run the server is healthy and the read budget is free', async () => {
