@@ -552,11 +552,13 @@ one('schedules run as often as the jobs in the broker', () => {
   }
 })
 
-one('the minute differs by release and by job', () => {
+one('minute and hour differ by release, the minute also by job', () => {
   const schedules = (toggle: string) => ofKind(toggle, 'CronJob').map(({ spec }) => spec.schedule)
   assert.notDeepEqual(schedules('long-name'), schedules('jobs-external'))
   const hourly = schedules('jobs-external').filter((schedule: string) => /^\d+ \* /.test(schedule))
   assert.ok(new Set(hourly).size > 1, hourly.join(', '))
+  const daily = (toggle: string) => object(toggle, 'CronJob', 'version-check').spec.schedule.split(' ')
+  for (const field of [0, 1]) assert.notEqual(daily('long-name')[field], daily('jobs-external')[field])
 })
 
 one('a schedule in the values replaces the default one', () => {

@@ -106,14 +106,17 @@ const numbers = new Map(
   direct.flatMap(({ name, program, path }) => {
     const schema: Schema = schemaAt(path, root)
     if (schema.type !== 'integer' && schema.type !== 'number') return []
-    return [[`${name} of ${path}`, { name, program, minimum: schema.minimum!, maximum: schema.maximum! }] as const]
+    const [minimum, maximum] = [schema.minimum!, schema.maximum!]
+    const between = minimum + (maximum - minimum) / 3
+    const inside = schema.type === 'integer' ? Math.floor(between) : between
+    return [[`${name} of ${path}`, { name, program, minimum, inside, maximum }] as const]
   }),
 )
 
-test('a variable accepts the limits of the schema of its value', () =>
+test('a variable accepts the limits of the schema of its value, and a number between them', () =>
   assertEach(numbers.keys(), (key) => {
-    const { name, program, minimum, maximum } = numbers.get(key)!
-    for (const value of [minimum, maximum])
+    const { name, program, minimum, inside, maximum } = numbers.get(key)!
+    for (const value of [minimum, inside, maximum])
       if (name !== 'PGPORT') assert.equal(complaint(program, name, value), undefined)
   }))
 

@@ -77,7 +77,7 @@ describe('different results of one image sent to two replicas at once', { timeou
     }
   })
 
-  test('of several results of one time one is stored, and all others are 409', async () => {
+  test('of several results of one time the first that is stored stays, and all others are 409', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const image = images++
       const sent = shuffled(TWINS.flatMap((twin) => replicas.map((to) => ({ twin, to }))))

@@ -81,7 +81,7 @@ test('with `Connection: close` the server ends its side after the answer, and cl
   assert.deepEqual(wire.asked, ['/refused'])
 })
 
-test('an earlier refused request does not cut the body of the last one', async (t) => {
+test('an earlier refused request does not cut the body of the last one, and both are answered', async (t) => {
   const wire = await client(t)
   const [first, last] = [head(2), head(MIB).replace('Host', 'Connection: close\r\nHost')]
   wire.socket.write(first)
@@ -94,6 +94,7 @@ test('an earlier refused request does not cut the body of the last one', async (
   await until('the connection is closed', () => wire.ofServer.destroyed)
   assert.equal(wire.ofServer.bytesRead, first.length + 2 + last.length + MIB)
   assert.deepEqual(wire.errors, [])
+  assert.deepEqual([wire.asked, wire.received.split(REFUSED).length - 1], [['/refused', '/refused'], 2])
 })
 
 test('a chunked body is read to its end, too', async (t) => {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { configTable, loadConfig } from '../../lib/config/index.ts'
+import { loadConfig as loadEdgeConfig } from '../../wrangler-free-deploy/edge/config.ts'
 import { COMPOSE_FILE, composeVariables, readCompose, type Service } from './compose.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -122,11 +123,20 @@ test('the proxy knows every variable that is set for it', () => {
   assert.deepEqual(edge.command, ['dist/wrangler-free-deploy/edge/server.js'])
 })
 
-test('the proxy uses the address of the broker, and the health checks call /readyz', () => {
+test('the proxy uses the address of the broker, and the health checks call /readyz where each program listens', () => {
   const { listen } = loadConfig({})
   assert.equal(edge.environment!.BROKER_URL, `http://broker:${listen[0]!.port}`)
   for (const { healthcheck } of [broker, edge])
     assert.deepEqual(healthcheck!.test, ['CMD', 'node', 'healthcheck.mjs', '/readyz'])
+  const healthCheck = readFileSync(join(ROOT, 'wrangler-free-deploy/healthcheck.mjs'), 'utf8')
+  const [, fallback] = /const DEFAULT_ADMIN_ADDR = '(.+)'/.exec(healthCheck)!
+  for (const [{ environment }, { adminListen }] of [
+    [broker, loadConfig({ ...broker.environment, DATABASE_PASSWORD_FILE: '' })],
+    [edge, loadEdgeConfig({ ...edge.environment })],
+  ] as const) {
+    const { host, port } = adminListen[0]!
+    assert.equal(`${host}:${port}`, environment!.ADMIN_ADDR ?? fallback)
+  }
   assert.match(dockerfile, /^HEALTHCHECK .* CMD \["node", "healthcheck\.mjs"\]$/m)
 })
 

@@ -296,23 +296,29 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     )
   })
 
-  built('it contains the SBOM of exactly these packages, and an entry for the licence of each', () => {
+  built('it contains the SBOM of exactly these packages, and the licence texts of each', () => {
     const { components } = JSON.parse(readFileSync(join(app, 'dist/sbom.cdx.json'), 'utf8')) as {
       components: { group?: string; name: string; version: string }[]
     }
-    const packages = installed(join(app, 'node_modules')).map(
-      ({ name, json }) => `${json.name ?? name} ${json.version}`,
+    const folders = new Map(
+      installed(join(app, 'node_modules')).map(({ name, folder, json }) => [
+        `${json.name ?? name} ${json.version}`,
+        folder,
+      ]),
     )
     const listed = components.map(
       ({ group, name, version }) => `${group === undefined ? '' : `${group}/`}${name} ${version}`,
     )
-    assert.deepEqual(listed.sort(), [...new Set(packages)].sort())
-    const licences = readFileSync(join(app, 'dist/THIRD_PARTY_LICENCES.txt'), 'utf8').split('\n')
-    for (const one of packages)
-      assert.ok(
-        licences.some((line) => line.startsWith(`${one} (`)),
-        one,
-      )
+    assert.deepEqual(listed.sort(), [...folders.keys()].sort())
+    const licences = readFileSync(join(app, 'dist/THIRD_PARTY_LICENCES.txt'), 'utf8').split(`\n${'-'.repeat(80)}\n\n`)
+    for (const [one, folder] of folders) {
+      const entry = licences.find((text) => text.startsWith(`${one} (`))
+      assert.ok(entry, one)
+      const files = readdirSync(folder).filter((file) => /^(licen[cs]e|notice)/i.test(file))
+      for (const file of files)
+        assert.ok(entry.includes(readFileSync(join(folder, file), 'utf8').replaceAll('\r\n', '\n').trim()), one)
+      if (files.length === 0) assert.match(entry, /it states: \S+\.\n$/, one)
+    }
   })
 
   built('its code imports only built-in modules, dependencies and its own files', () => {

@@ -151,9 +151,13 @@ test('the chart of a release names its image and repository', (t) => {
   assert.deepEqual([status, stderr], [0, ''])
 })
 
-test('Renovate updates the commits of actions, actionlint and helm, and keeps the major version of Node', () => {
-  const { extends: presets, customManagers, packageRules } = JSON.parse(read('renovate.json'))
-  assert.ok(presets.includes('helpers:pinGitHubActionDigests'))
+test('Renovate updates actions, packages, images, actionlint and helm, and keeps the major versions of Node', () => {
+  const { extends: presets, enabledManagers, customManagers, packageRules } = JSON.parse(read('renovate.json'))
+  for (const preset of ['config:recommended', 'helpers:pinGitHubActionDigests'])
+    assert.ok(presets.includes(preset), preset)
+  // Packages and images have managers that are on by default.
+  assert.equal(enabledManagers, undefined)
+  assert.ok(packageRules.every(({ enabled }: Json) => enabled !== false))
   const [{ managerFilePatterns, matchStrings }] = customManagers
   assert.deepEqual(managerFilePatterns, ['/^scripts/chart-check\\.sh$/', '/^\\.github/workflows/.*\\.yml$/'])
   const found = matchStrings.flatMap((text: string) => [
@@ -166,9 +170,11 @@ test('Renovate updates the commits of actions, actionlint and helm, and keeps th
     'helm/helm',
     'helm/helm',
   ])
-  const node = packageRules.find(({ matchPackageNames }: Json) => matchPackageNames?.includes('node'))
+  const allowed = (name: string) =>
+    packageRules.find(({ matchPackageNames }: Json) => matchPackageNames?.includes(name)).allowedVersions
   const [, major] = /NODE_IMAGE=node:(\d+)/.exec(read('Dockerfile'))!
-  assert.equal(node.allowedVersions, `<${Number(major) + 1}`)
+  assert.equal(allowed('node'), `<${Number(major) + 1}`)
+  assert.equal(allowed('@types/node'), `<${Number(/\d+/.exec(engines.node)) + 1}`)
 })
 
 test('all files have owners, and issue forms require what is needed to act on them', () => {
