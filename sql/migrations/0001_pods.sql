@@ -1,4 +1,5 @@
--- Pods as agents report them: one row a name, rewritten every minute, so no index may touch a column that changes each time.
+-- Each pod name has one row. Posts rewrite it every minute, so no index has a column that changes with every post:
+-- PostgreSQL then leaves the indexes alone (HOT updates).
 create table pod (
   pod_name                 text collate "C" primary key,
   pod_ip                   text collate "C" not null,

@@ -1,4 +1,5 @@
--- Every address of every pod row, for look-ups by address: a GIN index over pod.pod_ips stalls under writes.
+-- This table has every address of every pod row, for look-ups by address. A GIN index on pod.pod_ips would stall under
+-- frequent writes.
 create table pod_address (
   ip       text collate "C" not null,
   pod_name text collate "C" not null,

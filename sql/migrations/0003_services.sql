@@ -1,4 +1,4 @@
--- Services by cluster address.
+-- The cluster address is the key of a service, because attribution looks services up by address.
 create table service (
   svc_ip        text collate "C" primary key,
   svc_name      text collate "C",

@@ -1,5 +1,5 @@
--- Flows with the peer stamped at ingest. Three unique indexes decide what a duplicate is, under any race:
--- all six members for every protocol, and for UDP also either five of them (one port left out).
+-- Ingest stores the peer with each flow. Three unique indexes detect duplicates, also between concurrent posts: one
+-- compares all six values, and for UDP two more leave out one of the ports (docs/contract.md#deduplication).
 create table traffic (
   uuid                text collate "C" primary key,
   pod_name            text collate "C",
@@ -23,11 +23,14 @@ create table traffic (
   syn_retries         bigint
 ) with (fillfactor = 95);
 
--- The two ports come last: a UDP flow is also looked for with either of them left out.
-create unique index traffic_flow on traffic (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port, traffic_in_out_port);
-create unique index traffic_udp_any_pod_port on traffic (pod_ip, traffic_in_out_ip, traffic_type, decision, traffic_in_out_port)
+-- The two ports come last, because UDP flows are also looked up without one of them.
+create unique index traffic_flow
+  on traffic (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port, traffic_in_out_port);
+create unique index traffic_udp_any_pod_port
+  on traffic (pod_ip, traffic_in_out_ip, traffic_type, decision, traffic_in_out_port)
   where ip_protocol = 'UDP';
-create unique index traffic_udp_any_peer_port on traffic (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port)
+create unique index traffic_udp_any_peer_port
+  on traffic (pod_ip, traffic_in_out_ip, traffic_type, decision, pod_port)
   where ip_protocol = 'UDP';
 
 create index traffic_newest on traffic (time_stamp desc, uuid desc);

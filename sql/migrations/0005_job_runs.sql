@@ -1,4 +1,4 @@
--- When each job last went to its end, so that replicas and restarts agree on when it is due.
+-- A row records when a job last completed, so that replicas and restarts agree on when it is due.
 create table job_run (
   job         text collate "C" primary key,
   finished_at timestamp not null,

@@ -1,4 +1,4 @@
--- Syscalls by pod: the names in the order they were first seen, as one text, since that is how they are read.
+-- The syscalls of a pod are one text, in first-seen order, because reads return them in this form.
 create table pod_syscalls (
   pod_name      text collate "C" primary key,
   pod_namespace text not null,

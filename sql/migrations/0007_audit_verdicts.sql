@@ -1,5 +1,5 @@
--- What the evaluator made of flows. Each filter of the read has an index that ends in the order of the list; verdict and
--- direction have two values each, so that at most four runs of an index are merged.
+-- Each filter of the list of verdicts has an index that ends in the order of the list. Verdict and direction have two
+-- values each, so that a read merges at most four ranges of an index.
 create table audit_verdict (
   id               bigint generated always as identity primary key,
   policy_uid       text not null,
@@ -19,6 +19,8 @@ create table audit_verdict (
 
 create index audit_verdict_newest on audit_verdict (observed_at desc, id desc);
 create index audit_verdict_by_outcome on audit_verdict (verdict, direction, observed_at desc, id desc);
-create index audit_verdict_by_namespace on audit_verdict (policy_namespace, verdict, direction, observed_at desc, id desc);
+create index audit_verdict_by_namespace
+  on audit_verdict (policy_namespace, verdict, direction, observed_at desc, id desc);
 create index audit_verdict_by_name on audit_verdict (policy_name, verdict, direction, observed_at desc, id desc);
-create index audit_verdict_by_policy on audit_verdict (policy_namespace, policy_name, verdict, direction, observed_at desc, id desc);
+create index audit_verdict_by_policy
+  on audit_verdict (policy_namespace, policy_name, verdict, direction, observed_at desc, id desc);

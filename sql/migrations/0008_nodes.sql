@@ -1,4 +1,4 @@
--- The latest heartbeat of each node's agent, and what agents say of the platform below them.
+-- `node_heartbeat` has the latest heartbeat of each node's agent, `node_facts` the platform that agents report.
 create table node_heartbeat (
   node_name  text collate "C" primary key,
   updated_at timestamp not null

@@ -1,4 +1,4 @@
--- The random id under which this installation asks for releases, and the last answer. One row.
+-- The version check sends the random `install_id` and stores its last answer in `latest`. The table has one row.
 create table install (
   is_only    boolean   primary key default true check (is_only),
   install_id uuid      not null,

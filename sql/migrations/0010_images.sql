@@ -1,4 +1,5 @@
--- Images by digest, as the containers of posted pods name them. Refreshed at most every 300 seconds; no index touches the time.
+-- Containers of posted pods name these images. A row is rewritten at most every 300 seconds unless it changes, and no
+-- index has its times, so that PostgreSQL leaves the indexes alone (HOT updates).
 create table image (
   digest      text collate "C" primary key,
   repository  text collate "C",

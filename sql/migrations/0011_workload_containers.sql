@@ -1,4 +1,5 @@
--- Which container of which workload ran which image, one row for all replicas. The key begins with the workload, by which it is read.
+-- A row says that a container ran an image, for all pods of a workload together. The key begins with the workload,
+-- because reads look rows up by it.
 create table workload_container (
   cluster_id       text collate "C" not null,
   pod_namespace    text collate "C" not null,
@@ -19,8 +20,10 @@ create table workload_container (
   primary key (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id)
 ) with (fillfactor = 80);
 
--- With the workload, since a row may also be looked up by these, and some images run in every workload.
+-- These indexes include the workload name, because look-ups may also filter by it and some images run in every
+-- workload.
 create index workload_container_by_image on workload_container (image_digest, pod_namespace, workload_name);
 create index workload_container_by_namespace on workload_container (pod_namespace, image_digest, workload_name);
-create index workload_container_by_pod on workload_container (last_pod_name, container_name) where last_pod_name is not null;
+create index workload_container_by_pod on workload_container (last_pod_name, container_name)
+  where last_pod_name is not null;
 create index workload_container_oldest on workload_container (last_seen);

@@ -1,4 +1,5 @@
--- no-transaction: the next newer flow of the same rule, which supersedes an old one: one probe, however many rules a pod has.
+-- no-transaction: Retention finds the next newer flow of a rule with one look-up, however many rules a pod has.
+-- A newer flow of the same rule allows the older one to be deleted (docs/contract.md#retention).
 create index concurrently if not exists traffic_by_rule on traffic (
   hash_record_extended(row(
     pod_name, pod_namespace, peer_kind, peer_namespace, peer_workload_kind, coalesce(peer_workload_name, peer_name),

@@ -1,4 +1,5 @@
--- How far passes over old flows, and over pods with too many, have come. One row, missing or null: the next begins at the start.
+-- The row stores how far the passes over old flows, and over pods with too many flows, have come. Where it is missing
+-- or null, the next pass begins at the start.
 create table traffic_retention_cursor (
   is_only    boolean   primary key default true check (is_only),
   time_stamp timestamp,

@@ -1,4 +1,5 @@
--- no-transaction: the index before it with the rules of a pod side by side: the new flows of a pod then write to a few of its pages.
+-- no-transaction: The new flows of a pod change only a few pages of this index, unlike those of traffic_by_rule.
+-- It has the same look-ups, but the rules of a pod lie side by side.
 create index concurrently if not exists traffic_rules_of_pod on traffic (
   hash_record(row(pod_name)),
   hash_record(row(

@@ -1,4 +1,4 @@
--- What is known of a payload of findings or of an SBOM: the newest of each digest, source and kind.
+-- Each digest, source and kind has one report, the newest: the header of a payload of findings or of an SBOM.
 create table image_report (
   digest             text collate "C" not null,
   source             text collate "C" not null check (source in ('db-matcher', 'operator-scanner', 'registry')),

@@ -1,4 +1,5 @@
--- Findings, one row for each vulnerability, package and version of a payload. `severity` is 0 for CRITICAL, then HIGH, MEDIUM, LOW, NONE, 5 for UNKNOWN: the key is the order of lists.
+-- Each vulnerability, package and version of a payload has one row. `severity` is 0 for CRITICAL, 1 for HIGH, 2 for
+-- MEDIUM, 3 for LOW, 4 for NONE and 5 for UNKNOWN, so that the key has the order of lists.
 create table image_finding (
   digest            text collate "C" not null,
   source            text collate "C" not null,
@@ -25,7 +26,7 @@ create table image_finding (
   primary key (digest, source, severity, vuln_id, package_name, installed_version)
 );
 
--- Upper case, since a vulnerability is asked for in any.
+-- Requests may name a vulnerability in any case, so the index has upper case.
 create index image_finding_by_cve on image_finding (upper(vuln_id), digest, source);
 create index image_finding_with_facts on image_finding (vuln_id)
   where kev is not null or kev_date_added is not null or epss is not null or epss_percentile is not null;

@@ -1,4 +1,5 @@
--- The components of SBOMs in the order of their payload, and the pages of those that have not come whole yet.
+-- `image_component` has the components of SBOMs in the order of their payload, `sbom_page` the pages of SBOMs that are
+-- still incomplete.
 create table image_component (
   digest       text collate "C" not null,
   source       text collate "C" not null,
@@ -16,7 +17,7 @@ create table image_component (
   primary key (digest, source, position)
 );
 
--- `components` is a JSON array, as text: it is read once, when the set is whole.
+-- `components` is a JSON array as text, because it is read only once, when the set is complete.
 create table sbom_page (
   digest      text collate "C" not null,
   source      text collate "C" not null,

@@ -1,4 +1,5 @@
--- Which images of the inventory the payloads of a digest and source stand for. `join_rank`: 1 image_id, 2 platform_manifest, 3 workload_tag.
+-- A row joins the payloads of a digest and source to an image of the inventory (docs/contract.md#joins). `join_rank` is
+-- 1 for image_id, 2 for platform_manifest and 3 for workload_tag.
 create table image_link (
   digest       text collate "C" not null,
   source       text collate "C" not null,

@@ -1,4 +1,5 @@
--- What is known of a vulnerability itself, whichever payload told: as of the last pass, and what ingest has learnt since.
+-- `cve_fact` has the KEV and EPSS values of a vulnerability over all payloads as of the last pass of the job.
+-- `cve_news` has the values that ingest has recorded since.
 create table cve_fact (
   vuln_id         text collate "C" primary key,
   kev             boolean,
@@ -7,8 +8,9 @@ create table cve_fact (
   epss_percentile real
 ) with (fillfactor = 80);
 
--- Ingest only ever adds here, so that it waits for nobody. A row without values says: look at this one again. It stays until whoever
--- knew of no such row has surely ended: what was as high as the rest when it was written is not told.
+-- Ingest only inserts here, so that it waits for no other session. A row without values requests that the job computes
+-- the values again. The job deletes it only after two minutes, so that every transaction that could not see it has
+-- ended: such a transaction records no value that was already known, and the job may not have seen its findings.
 create table cve_news (
   id              bigint generated always as identity primary key,
   vuln_id         text collate "C" not null,

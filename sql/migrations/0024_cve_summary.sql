@@ -1,5 +1,6 @@
--- The summary of vulnerabilities over the images that workloads run, and what it was made of: only the job writes these.
--- Which payloads an image was last seen with.
+-- These tables have the summary of vulnerabilities over the images of workloads, and the data that it is computed from.
+-- Only the job writes them, but ingest may clear `summary_image.payloads`, so that the job reads an image again.
+-- `payloads` identifies the payloads that the last pass found for an image.
 create table summary_image (
   image_digest text collate "C" primary key,
   payloads     text not null
@@ -15,7 +16,7 @@ create table summary_workload (
   primary key (image_digest, pod_namespace, workload_kind, workload_name, cluster_id)
 ) with (fillfactor = 80);
 
--- The vulnerabilities of an image. `join_rank` is the worst among the payloads that tell of one.
+-- `join_rank` is the weakest join among the payloads that report the vulnerability for the image.
 create table image_cve (
   vuln_id      text collate "C" not null,
   image_digest text collate "C" not null,
@@ -30,12 +31,12 @@ create table image_cve (
 
 create index image_cve_by_image on image_cve (image_digest);
 
--- Vulnerabilities that have to be counted again.
+-- The job has to count these vulnerabilities again.
 create table summary_news (
   vuln_id text collate "C" primary key
 );
 
--- What a vulnerability is in the cluster, besides what `cve_fact` knows of it.
+-- A row has the score, the packages and the sources of a vulnerability in the whole cluster.
 create table cve_detail (
   vuln_id   text collate "C" primary key,
   max_score real,
@@ -43,7 +44,8 @@ create table cve_detail (
   sources   text[] not null
 ) with (fillfactor = 80);
 
--- Where it is. `scope_namespace` is empty for the whole cluster; severity and fixes are those of the cluster in every namespace.
+-- A row counts a vulnerability in one namespace, or in the cluster where `scope_namespace` is empty. Severity and fixes
+-- are those of the cluster in every row.
 create table cve_summary (
   vuln_id           text collate "C" not null,
   scope_namespace   text collate "C" not null,
@@ -57,8 +59,9 @@ create table cve_summary (
   primary key (vuln_id, scope_namespace)
 ) with (fillfactor = 80);
 
--- A list is at most four runs of it, one for each outcome, whatever it is filtered by.
-create index cve_summary_in_order on cve_summary (scope_namespace, is_fixable, (running_workloads > 0), severity, vuln_id);
+-- A list merges at most four ranges of this index, one for each pair of the two booleans, whatever its filters are.
+create index cve_summary_in_order
+  on cve_summary (scope_namespace, is_fixable, (running_workloads > 0), severity, vuln_id);
 
 create table cve_summary_state (
   is_only      boolean primary key default true check (is_only),

@@ -1,9 +1,11 @@
--- The latest result of checking an image for signatures and attestations, by digest; the image may be gone from the inventory. Lists are kept
--- as the JSON that answers hold, to the digit, and compared as such: whole, and what lists and the running feed show of them.
+-- A row has the latest result of checking an image for signatures and attestations. The image may have left the
+-- inventory. `signatures` and `attestations` are JSON as text, so that numbers keep their digits and results can be
+-- compared. The next four columns are the parts of them that lists, the feed of running containers and policies use.
 create table image_attestation (
   digest                text collate "C" primary key,
   repository            text collate "C" not null,
-  verdict               text collate "C" not null check (verdict in ('verified', 'key_signed', 'unsigned', 'invalid', 'unknown')),
+  verdict               text collate "C" not null
+    check (verdict in ('verified', 'key_signed', 'unsigned', 'invalid', 'unknown')),
   reason                text collate "C",
   trust_root            text collate "C",
   signed_via            text collate "C",

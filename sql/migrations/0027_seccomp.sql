@@ -1,6 +1,6 @@
--- What was observed of each workload, the custom resources that refer to it, the files on the nodes and what the kernel denied.
--- A union never shrinks and outlives its pods. `united_in` of a pod's row tells which union has all of its names, so that a repeated
--- post compares one text; `syscalls` and `arches` are sorted by bytes.
+-- `workload_syscalls` has the observed sets. A set outlives its pods and only grows, until it is reset. `syscalls` and
+-- `arches` are sorted by bytes. `pod_syscalls.united_in` names the set that has all names of the pod, as a JSON array
+-- of namespace, kind and name. Only migration 0037 still reads it.
 create table workload_syscalls (
   pod_namespace text collate "C",
   workload_kind text collate "C",
@@ -15,8 +15,9 @@ create table workload_syscalls (
 
 alter table pod_syscalls add column united_in text collate "C";
 
--- Mirrored custom resources. `syscalls` are the names that its rules allow, sorted by bytes and joined with commas; `updated_at` is when
--- anything of it changed last. The parts of a reference are null where it has none.
+-- A row mirrors a custom resource. `syscalls` are the names that its rules allow, sorted by bytes and joined with
+-- commas. `updated_at` is the time of the last change. A part of the reference to a workload is null where the resource
+-- lacks it.
 create table seccomp_cr (
   namespace      text collate "C",
   name           text collate "C",
@@ -36,8 +37,8 @@ create table seccomp_cr (
 
 create index seccomp_cr_by_workload on seccomp_cr (namespace, workload_kind, workload_name);
 
--- Which profile files each node has. Nodes of a cluster mostly have the same ones: each set is kept once, under the SHA-256 of what is
--- in it, and gone with the last node that has it.
+-- Nodes of a cluster mostly have the same profile files. So each set of files is stored once, under the SHA-256 of its
+-- content, and deleted with the last node that has it.
 create table seccomp_file_set (
   id bytea primary key
 );
@@ -59,7 +60,7 @@ create table seccomp_node (
 
 create index seccomp_node_by_set on seccomp_node (file_set_id);
 
--- Kernel denials, one row for all events of a pod, syscall and action. A null kind or name: the workload could not be told.
+-- A row adds up all denials of a pod, syscall and action. The workload is unknown where its kind or name is null.
 create table seccomp_denial (
   id            bigint generated always as identity primary key,
   pod_uid       text collate "C" not null,
@@ -82,10 +83,11 @@ create table seccomp_denial (
 create index seccomp_denial_newest on seccomp_denial (last_seen, id);
 create index seccomp_denial_by_workload on seccomp_denial (pod_namespace, workload_kind, workload_name, last_seen, id);
 create index seccomp_denial_of_namespace on seccomp_denial (pod_namespace, last_seen, id);
-create index seccomp_denial_unattributed on seccomp_denial (pod_namespace, id) where workload_kind is null or workload_name is null;
+create index seccomp_denial_unattributed on seccomp_denial (pod_namespace, id)
+  where workload_kind is null or workload_name is null;
 
--- When each node was last heard of, and whether its probe was attached then. `posts` are the ids of its latest posts: an answer that was lost is
--- asked for again, and what the first attempt stored is not counted twice.
+-- A row says when a node last posted, and whether its probe was attached then. `posts` are the ids of its latest posts.
+-- If the answer of the database is lost, the broker repeats the statement, and the id keeps it from counting twice.
 create table seccomp_denial_node (
   node_name        text collate "C" primary key,
   capturing        boolean not null,

@@ -1,6 +1,7 @@
--- Which files ran in the containers of each workload, and how completely they were watched.
--- A path may be longer than a key of an index: the key has its beginning, by which it is in order, and its SHA-256. What is written again each
--- hour stays in place (HOT), so no index has a time: what is old is found by its day.
+-- `runtime_executable` has the files that ran in containers, `runtime_coverage` says how completely agents watched
+-- them. A path may be too long for an index. So the key has its first 256 characters, for the order, and its SHA-256.
+-- Posts rewrite rows every hour. No index has a time, so that PostgreSQL leaves the indexes alone (HOT updates), and
+-- old rows are found by their day.
 create table runtime_executable (
   cluster_id     text collate "C" not null,
   pod_namespace  text collate "C" not null,
@@ -14,21 +15,25 @@ create table runtime_executable (
   path_hash      bytea not null,
   path_complete  boolean not null,
   source         text collate "C" not null check (source in ('ebpf', 'backfill')),
-  origin         text collate "C" not null check (origin in ('unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd')),
+  origin         text collate "C" not null
+    check (origin in ('unknown', 'image', 'otherFs', 'deleted', 'writableLayer', 'memfd')),
   last_pod_name  text collate "C",
   first_seen     timestamp not null,
   last_seen      timestamp not null,
   last_seen_day  date not null generated always as (last_seen::date) stored,
-  primary key (pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path_hash, cluster_id)
+  primary key (pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path_hash,
+               cluster_id)
 ) with (fillfactor = 80);
 
-create index runtime_executable_by_image on runtime_executable (image_digest, kind, path_start, path_hash) where image_digest <> '';
+create index runtime_executable_by_image on runtime_executable (image_digest, kind, path_start, path_hash)
+  where image_digest <> '';
 create index runtime_executable_incomplete
-  on runtime_executable (pod_namespace, workload_kind, workload_name, container_name, image_digest) where not path_complete;
+  on runtime_executable (pod_namespace, workload_kind, workload_name, container_name, image_digest)
+  where not path_complete;
 create index runtime_executable_oldest on runtime_executable (last_seen_day);
 
--- One row for each container that an agent watches or watched. What it is of never changes; `covered_since` is where its latest run without a gap
--- began.
+-- Each container that an agent watches or watched has one row. Its workload and image change only while they are
+-- unknown. `covered_since` is when its latest period without a gap began.
 create table runtime_coverage (
   cluster_id        text collate "C" not null,
   container_id      text collate "C" not null,
@@ -63,5 +68,6 @@ create index runtime_coverage_by_workload
 create index runtime_coverage_by_image on runtime_coverage (image_digest) where image_digest <> '';
 create index runtime_coverage_by_pod on runtime_coverage (pod_namespace, pod_name, container_name);
 
--- The containers that run in a pod by its newest post, with an image that is known or not; null where no post said.
+-- These containers run in the pod by its newest post that lists them, with or without a known image. The column is null
+-- where no post had such a list.
 alter table pod add column running_containers text[] collate "C";

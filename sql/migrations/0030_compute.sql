@@ -1,5 +1,6 @@
--- What containers take of CPU and memory and how they wait for it: the latest sample of each, their history, and who made them wait.
--- A sample is written over the one before, many times a minute: no index has a column that changes, so that rows stay in place (HOT).
+-- These tables have the CPU and memory of containers and their waits: the latest samples, the history and the culprits.
+-- A sample replaces the one before, several times a minute. No index has a column that changes with it, so that
+-- PostgreSQL leaves the indexes alone (HOT updates).
 create table compute_latest (
   container_uid         text collate "C" primary key,
   pod_uid               text collate "C" not null,
@@ -68,12 +69,13 @@ create table compute_node (
   updated_at               timestamp not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 
--- A broker of the release before reads heartbeats under this name.
+-- A broker of the previous release reads heartbeats under this name.
 -- squawk-ignore ban-drop-table
 drop table node_heartbeat;
 create view node_heartbeat as select node as node_name, updated_at from compute_node;
 
--- The containers that history is of, by a number: each of its rows would repeat five names else. The latest identity of a uid counts.
+-- Rows of the history refer to a container by its number, so that they need not repeat its names. A later post with the
+-- same `container_uid` replaces the other names.
 create table compute_container (
   id            bigint generated always as identity primary key,
   container_uid text collate "C" not null unique,
@@ -90,10 +92,12 @@ create index compute_container_by_node on compute_container (node, container_uid
 
 create sequence compute_history_id;
 
--- A partitioned table refuses a tablespace that a keeper has chosen by default.
+-- An operator may have set default_tablespace. PostgreSQL refuses a partitioned table if that is the tablespace of the
+-- database.
 set local default_tablespace = '';
 
--- Rows of five minutes or more, what minutes were folded into and what was posted so: a partition a day (UTC), and one for what no day takes.
+-- Rows of five minutes or more are rollups of minutes, or were posted with such a length. Each day (UTC) has a
+-- partition. The default partition takes rows whose day has none.
 create table compute_folded (
   id                     bigint not null default nextval('compute_history_id'),
   container_id           bigint not null,
@@ -137,20 +141,23 @@ create table compute_folded (
   runq_max_us            bigint,
   runq_overflow          bigint,
   runq_hist              bigint[],
-  -- Of a row whose time was ahead, and is when it came: the time that it is known by when it comes again.
+  -- If the time as sent was too far ahead, `ts` is the time of arrival. This is then the time as sent, by which a
+  -- repeated post is recognised. It is null in all other rows.
   sent_at                timestamp,
   primary key (container_id, ts, resolution_secs)
 ) partition by range (ts);
 
--- Minutes, in the same way and append only. Behind the line of compute_fold a minute that is not late has become a part of a row of
--- compute_folded and is read no more; it stays until its day is dropped, so that it is known when it comes again.
+-- Minutes are partitioned in the same way. No update changes their values. A minute before `compute_fold.folded_until`
+-- that is not late is part of a row of compute_folded, and reads skip it. It stays until its day is dropped, so that a
+-- repeated post of it is recognised.
 create table compute_minute (
   like compute_folded including defaults including constraints,
   is_late boolean not null default false,
   primary key (container_id, ts, resolution_secs)
 ) partition by range (ts);
 
--- Of how many minutes a row is the mean, and the time of the newest: a late one is weighed so. What was posted is one, and the newest.
+-- `parts` is the number of minutes in a row, `newest_ts` the time of the newest. The merge of a late minute uses them
+-- as the weight of the stored means and to choose the last values. A posted row counts as one minute, the newest.
 alter table compute_folded
   add column parts     bigint    not null default 1,
   add column newest_ts timestamp not null default 'infinity';
@@ -159,12 +166,14 @@ create index compute_minute_sent on compute_minute (sent_at, container_id) where
 create index compute_folded_sent on compute_folded (sent_at, container_id) where sent_at is not null;
 create index compute_minute_late on compute_minute (ts) where is_late;
 create index compute_minute_by_time on compute_minute using brin (ts) with (pages_per_range = 32, autosummarize = on);
--- Which containers are there is told by the minutes of the last few. Partial, so that what looks a container up cannot take it for an index
--- of its own: on a day with hardly a row either would cost the same.
+-- Reads find the containers that have minutes in the last few minutes. The index is partial, so that the planner cannot
+-- use it for the look-ups of one container: in a partition with few rows it would cost the same as the primary key.
 create index compute_minute_recent on compute_minute (ts) where resolution_secs = 60;
 
--- Who made whom wait, append only, a partition a day. The waits of a victim are read by time, or the heaviest first: then the heaviest of each
--- minute lead to the minutes, so that one entry stands for the ten or twenty pairs of one. A flag too many does no harm.
+-- A row says how long one culprit made a victim wait in one minute. Each day (UTC) has a partition, and rows are never
+-- updated. Reads take the waits of a victim by time, or the heaviest first. For the latter, the heaviest wait of each
+-- minute leads to the minute, so that the index has one entry for the ten or twenty pairs of a minute. If more of them
+-- have the flag `is_heaviest`, the result is the same.
 create table compute_contention (
   id                    bigint not null default nextval('compute_history_id'),
   victim_id             bigint not null,
@@ -185,8 +194,9 @@ create table compute_minute_other partition of compute_minute default;
 create table compute_folded_other partition of compute_folded default;
 create table compute_contention_other partition of compute_contention default;
 
--- The line, in one row: all minutes before `folded_until` are folded, but for those that came late. Those are late that come when their
--- time is before `closed_until`, which goes ahead of a fold, so that what it reads cannot become more.
+-- All minutes before `folded_until` are rolled up, except late ones. A minute is late if its time is before
+-- `closed_until` when it arrives. `closed_until` moves ahead of a rollup, so that no minutes are added to those that
+-- the rollup reads.
 create table compute_fold (
   is_only      boolean primary key default true check (is_only),
   folded_until timestamp not null,

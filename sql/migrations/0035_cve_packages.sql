@@ -1,4 +1,5 @@
--- The summary knows every package of a vulnerability, not the first five, and is read by package, by exploitation and by EPSS.
+-- The summary stores the packages of a vulnerability beyond the first five. The indexes serve filters by package, KEV
+-- and EPSS.
 create table cve_package (
   vuln_id      text collate "C" not null,
   package_name text collate "C" not null,
@@ -7,10 +8,11 @@ create table cve_package (
 
 create index cve_package_by_name on cve_package (package_name, vuln_id);
 
--- Null for what was counted before: as many as are listed, where these are fewer than five.
+-- It is null for a vulnerability that was counted before this migration. `packages` then has all packages if these are
+-- fewer than five.
 alter table cve_detail add column package_count bigint;
 
--- Only the job writes these two, and waits for this.
+-- Only the job writes these two tables, and it may wait while the indexes are built.
 -- squawk-ignore require-concurrent-index-creation
 create index cve_detail_by_name on cve_detail (upper(vuln_id));
 -- squawk-ignore require-concurrent-index-creation
@@ -18,7 +20,7 @@ create index cve_fact_by_kev on cve_fact (kev, vuln_id) where kev is not null;
 -- squawk-ignore require-concurrent-index-creation
 create index cve_fact_by_epss on cve_fact (epss) where epss is not null;
 
--- Of vulnerabilities with five the rest was cut: their images are read again by the next pass, and they are counted again.
+-- A vulnerability with five stored packages may have more. The next pass reads its images and counts it again.
 insert into cve_package (vuln_id, package_name)
 select d.vuln_id, p.name from cve_detail d cross join unnest(d.packages) p(name)
 on conflict do nothing;

@@ -1,13 +1,14 @@
--- A finding that came under an id which another payload tells as an alias is kept by the vulnerability of that alias. Its rows as they were
--- sent are kept here, so that it can be named anew when aliases change. Nothing that ran before reads or writes this.
+-- If any payload names the id of a finding as an alias, the finding is stored under the vulnerability of that alias
+-- (docs/contract.md#findings). This table has its rows as sent, so that the job can rename it when aliases change. The
+-- previous release does not use the table.
 create table finding_sent (
   digest            text collate "C" not null,
   source            text collate "C" not null,
-  -- The finding that it is part of.
+  -- These three columns name the stored finding that the row is part of.
   vuln_id           text collate "C" not null,
   package_name      text collate "C" not null,
   installed_version text collate "C" not null,
-  -- Its own id in upper case; null where it is kept by that id whatever others tell.
+  -- This is the id as sent, in upper case. It is null where the finding must not be renamed.
   name              text collate "C",
   sent              jsonb not null
 );
