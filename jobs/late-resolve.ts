@@ -2,11 +2,11 @@ import type { Sql } from '../lib/db/index.ts'
 import { inBatches, type Job } from './job.ts'
 import { held } from './locks.ts'
 
-/** Flows without a peer that a pass tries to resolve, the oldest first. */
+/** Flows that lack their peer or their workload and that a pass tries to resolve, the oldest first. */
 const MAX_TRIED = 20_000
 /** Limit of one statement. */
 const MAX_TRIED_AT_ONCE = 1_000
-/** Rows that one statement reads, with or without a peer. */
+/** Rows that one statement reads, complete or not. */
 const MAX_READ_AT_ONCE = 5_000
 /** Ten million rows. */
 const MAX_BATCHES = 2_000
@@ -25,27 +25,35 @@ const isAfter = (sql: Sql, after: Cursor, windowSecs: number) => sql`
       > (coalesce(${after.time}::text::timestamp, now() at time zone 'utc' - make_interval(secs => ${windowSecs})),
          ${after.uuid})`
 
-const isOpen = (sql: Sql) => sql`t.peer_kind is null and t.traffic_in_out_ip is not null`
+/** What a pass may resolve of `traffic t`: the peer, the workload; null where it is known. */
+const open = (sql: Sql) => sql`
+    case when t.peer_kind is null then t.traffic_in_out_ip end as peer_ip,
+    case when t.pod_workload_name is null and t.pod_namespace is not null then t.pod_name end as pod_name,
+    t.pod_namespace, t.pod_node_name`
 
 /**
- * The peers known by now, resolved as at ingest: a pod before a service, at the time of the flow
- * (docs/contract.md#attribution).
+ * The flows of `candidate` of which more is known by now, resolved as at ingest: a pod before a service, at the time of
+ * the flow (docs/contract.md#attribution). Null for a side that stays as it is.
  */
-const peers = (sql: Sql) => sql`
+const resolved = (sql: Sql) => sql`
     select c.place,
-           case when p.pod_name is null then 'service' when p.host_network then 'node' else 'pod' end as kind,
+           case when p.pod_name is not null then case when p.host_network then 'node' else 'pod' end
+                when s.svc_ip is not null then 'service' end as kind,
            case when p.pod_name is null then s.svc_namespace else p.pod_namespace end as namespace,
            coalesce(p.pod_name, s.svc_name) as name,
            case when p.pod_name is null then s.svc_uid else p.pod_uid end as uid,
-           p.workload_kind, p.workload_name
+           p.workload_kind, p.workload_name, p.node_name,
+           o.workload_kind as own_kind, o.workload_name as own_name, o.node_name as own_node
     from candidate c
-    left join lateral pod_at_address(c.traffic_in_out_ip, c.time_stamp) p on true
-    left join service s on p.pod_name is null and s.svc_ip = c.traffic_in_out_ip
-    where p.pod_name is not null or s.svc_ip is not null`
+    left join lateral pod_at_address(c.peer_ip, c.time_stamp) p on true
+    left join service s on p.pod_name is null and s.svc_ip = c.peer_ip
+    left join lateral pod_of_flow(c.pod_name, c.pod_namespace, c.time_stamp) o on true
+    where p.pod_name is not null or s.svc_ip is not null or o.workload_name is not null
+       or o.node_name is not null and c.pod_node_name is null`
 
 /**
- * Resolves the peers of recent flows that had none at ingest (docs/contract.md#attribution). A resolved flow is never
- * changed.
+ * Resolves the peers and the workloads of recent flows that were not known at ingest (docs/contract.md#attribution).
+ * What is resolved is never changed.
  *
  * Two measures keep a statement short whatever the planner estimates. Rows are read by time under a limit before they
  * are filtered: by the share of flows without a peer, of which statistics may be outdated, the planner would rather
@@ -66,22 +74,32 @@ export const lateResolve: Job = {
         (sql) => sql<{ is_held: boolean; tried: number; rows: number; time: string | null; uuid: string | null }[]>`
   with ${held(sql, 'late-resolve')},
   candidate as materialized (
-    select t.place, t.uuid, t.time_stamp, t.traffic_in_out_ip
-    from (select t.ctid as place, t.uuid, t.time_stamp, t.traffic_in_out_ip, t.peer_kind
+    select t.*
+    from (select t.ctid as place, t.uuid, t.time_stamp, ${open(sql)}
           from traffic t
           where ${isAfter(sql, after, windowSecs)}
           order by t.time_stamp, t.uuid
           limit ${MAX_READ_AT_ONCE}) t
-    where (select is_held from held) and ${isOpen(sql)}
+    where (select is_held from held) and (t.peer_ip is not null or t.pod_name is not null)
     order by t.time_stamp, t.uuid
     limit ${maxTried}),
   stamped as (
     update traffic t
-    set peer_kind = r.kind, peer_namespace = r.namespace, peer_name = r.name, peer_uid = r.uid,
-        peer_workload_kind = r.workload_kind, peer_workload_name = r.workload_name,
-        peer_resolved_at = now() at time zone 'utc'
-    from (${peers(sql)}) r
-    where t.ctid = r.place and t.peer_kind is null
+    set peer_kind          = coalesce(t.peer_kind, r.kind),
+        peer_namespace     = coalesce(t.peer_namespace, r.namespace),
+        peer_name          = coalesce(t.peer_name, r.name),
+        peer_uid           = coalesce(t.peer_uid, r.uid),
+        peer_workload_kind = coalesce(t.peer_workload_kind, r.workload_kind),
+        peer_workload_name = coalesce(t.peer_workload_name, r.workload_name),
+        peer_node_name     = coalesce(t.peer_node_name, r.node_name),
+        peer_resolved_at   = case when r.kind is null then t.peer_resolved_at else now() at time zone 'utc' end,
+        pod_workload_kind  = coalesce(t.pod_workload_kind, r.own_kind),
+        pod_workload_name  = coalesce(t.pod_workload_name, r.own_name),
+        pod_node_name      = coalesce(t.pod_node_name, r.own_node),
+        is_update          = true,
+        tx                 = pg_current_xact_id()
+    from (${resolved(sql)}) r
+    where t.ctid = r.place
     returning t.uuid)
   select h.is_held,
          (select count(*)::int from candidate) as tried,
@@ -107,12 +125,14 @@ export const lateResolve: Job = {
     const [row] = await db.job(
       (sql) => sql<{ rows: number }[]>`
   with candidate as materialized (
-    select t.ctid as place, t.time_stamp, t.traffic_in_out_ip
-    from traffic t
-    where ${isAfter(sql, START, config.peerLateResolveWindowSecs)} and ${isOpen(sql)}
+    select t.*
+    from (select t.ctid as place, t.uuid, t.time_stamp, ${open(sql)}
+          from traffic t
+          where ${isAfter(sql, START, config.peerLateResolveWindowSecs)}) t
+    where t.peer_ip is not null or t.pod_name is not null
     order by t.time_stamp, t.uuid
     limit ${MAX_TRIED})
-  select count(*)::int as rows from (${peers(sql)}) r`,
+  select count(*)::int as rows from (${resolved(sql)}) r`,
     )
     return row!.rows
   },

@@ -24,6 +24,16 @@ export function uidOf(object: JsonObject | null): string | null {
   return typeof uid === 'string' && uid !== '' && uid.length <= MAX_ID_CHARS && !isExactInteger(uid) ? uid : null
 }
 
+/**
+ * Whether a manifest names an owner other than its node, which owns the mirror of a static pod; null if there is no
+ * manifest.
+ */
+export function hasOwner(object: JsonObject | null): boolean | null {
+  if (uidOf(object) === null) return null
+  const owners = member(object, 'metadata', 'ownerReferences')
+  return Array.isArray(owners) && owners.some((owner) => !isObject(owner) || owner.kind !== 'Node')
+}
+
 export function withoutManagedFields({ managedFields: _dropped, ...metadata }: JsonObject): JsonObject {
   return metadata
 }

@@ -34,19 +34,25 @@ const KNOWN_FLOW = matches('pod_port', 'traffic_in_out_port')
 const KNOWN_UDP = `(${matches('pod_port')} or ${matches('traffic_in_out_port')})`
 const IS_KNOWN = `case when i.ip_protocol = 'UDP' then ${KNOWN_UDP} else ${KNOWN_FLOW} end`
 
-/** Resolves the peer of each flow: a pod before a service, at the time of the flow (docs/contract.md#attribution). */
+/**
+ * Resolves the pod and the peer of each flow at the time of the flow, as a peer a pod before a service
+ * (docs/contract.md#attribution).
+ */
 const insertResolved = (source: string, condition: string) => `
     insert into traffic (${COLUMNS.join(', ')}, peer_kind, peer_namespace, peer_name, peer_uid, peer_workload_kind,
-                         peer_workload_name, peer_resolved_at)
+                         peer_workload_name, peer_node_name, peer_resolved_at, pod_workload_kind, pod_workload_name,
+                         pod_node_name)
     select ${columns('i')},
            case when p.pod_name is not null then case when p.host_network then 'node' else 'pod' end
                 when s.svc_ip is not null then 'service' end,
            case when p.pod_name is not null then p.pod_namespace else s.svc_namespace end,
            case when p.pod_name is not null then p.pod_name else s.svc_name end,
            case when p.pod_name is not null then p.pod_uid else s.svc_uid end,
-           p.workload_kind, p.workload_name,
-           case when p.pod_name is not null or s.svc_ip is not null then now() at time zone 'utc' end
+           p.workload_kind, p.workload_name, p.node_name,
+           case when p.pod_name is not null or s.svc_ip is not null then now() at time zone 'utc' end,
+           o.workload_kind, o.workload_name, o.node_name
     from ${source}
+    left join lateral pod_of_flow(i.pod_name, i.pod_namespace, i.time_stamp) o on true
     left join lateral pod_at_address(i.traffic_in_out_ip, i.time_stamp) p on true
     left join service s on p.pod_name is null and s.svc_ip = i.traffic_in_out_ip
     where ${condition}

@@ -151,6 +151,71 @@ test('a flow exactly 600 seconds old gets a peer, one a microsecond older does n
   assert.deepEqual(await peer('past'), NO_PEER)
 })
 
+/** The stamps of the own pod, and whether the row was written again, by which transaction. */
+async function own(uuid: string) {
+  const [row] = await sql`
+    select pod_workload_kind as kind, pod_workload_name as name, pod_node_name as node, peer_node_name as peer_node, is_update
+    from traffic where uuid = ${uuid}`
+  return { ...row }
+}
+
+test('a flow gets the workload and node of its pod, and the node of its peer, when these are posted after it', async () => {
+  await pod({ pod_name: 'cart', node_name: 'node-b' })
+  await pod({ pod_name: 'peer', pod_ip: '10.0.0.2', node_name: 'node-c' })
+  const uuid = await flow('10.0.0.2', { pod_name: 'cart', pod_namespace: 'shop' })
+  const others = [
+    await flow(null, { pod_name: 'cart', pod_namespace: 'bank' }),
+    await flow(null, { pod_name: 'cart' }),
+    await flow(null, { pod_name: 'cart', pod_namespace: 'shop', time_stamp: ago(7200) }),
+  ]
+  const [{ tx: before }] = (await sql`select tx::text from traffic where uuid = ${uuid}`) as unknown as [{ tx: string }]
+  assert.equal(await count(), 1)
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
+  const expected = { kind: 'Deployment', name: 'web', node: 'node-b', peer_node: 'node-c', is_update: true }
+  assert.deepEqual(await own(uuid), expected)
+  const [{ tx: after }] = (await sql`select tx::text from traffic where uuid = ${uuid}`) as unknown as [{ tx: string }]
+  assert.ok(BigInt(after) > BigInt(before))
+  const none = { kind: null, name: null, node: null, peer_node: null, is_update: false }
+  for (const other of others) assert.deepEqual(await own(other), none)
+  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
+})
+
+test('a side that is known keeps its stamp when the other side becomes known', async () => {
+  await pod({ pod_name: 'cart' })
+  const known = { peer_kind: 'pod', peer_name: 'earlier', peer_namespace: 'shop', peer_resolved_at: ago(50) }
+  const ofPeer = await flow('10.0.0.2', { pod_name: 'cart', pod_namespace: 'shop', ...known })
+  await pod({ pod_ip: '10.0.0.3' })
+  const ofPod = await flow('10.0.0.3', {
+    pod_name: 'cart',
+    pod_namespace: 'shop',
+    pod_workload_kind: 'Pod',
+    pod_workload_name: 'cart',
+    pod_node_name: 'node-z',
+  })
+  assert.equal((await run()).rows, 2)
+  assert.equal((await peer(ofPeer)).name, 'earlier')
+  const [{ is_kept }] = (await sql`
+    select peer_resolved_at = ${ago(50)}::text::timestamp as is_kept from traffic where uuid = ${ofPeer}`) as unknown as [
+    { is_kept: boolean },
+  ]
+  assert.equal(is_kept, true)
+  assert.equal((await own(ofPeer)).name, 'web')
+  assert.deepEqual([(await own(ofPod)).name, (await own(ofPod)).node], ['cart', 'node-z'])
+  assert.equal((await peer(ofPod)).kind, 'pod')
+})
+
+test('a pod whose owner has no workload yet gives its node only, once, and its workload when that is posted', async () => {
+  const late = { pod_name: 'cart', workload_kind: null, workload_name: null, pod_obj: {}, has_owner: true }
+  await pod(late)
+  const uuid = await flow(null, { pod_name: 'cart', pod_namespace: 'shop' })
+  assert.equal((await run()).rows, 1)
+  assert.deepEqual([(await own(uuid)).kind, (await own(uuid)).node], [null, 'node-a'])
+  assert.equal((await run()).rows, 0)
+  await pod({ pod_name: 'cart' })
+  assert.equal((await run()).rows, 1)
+  assert.equal((await own(uuid)).name, 'web')
+})
+
 test('the configuration sets the window and the interval; a window of 0 turns the job off', async () => {
   await pod({ pod_ip: '10.0.0.2' })
   await flow('10.0.0.2')

@@ -30,8 +30,11 @@ const moment = fc.nat(MOMENTS - 1)
 const address = fc.nat(ADDRESSES - 1)
 const spelled = fc.record({ address, spelling: fc.nat(2) })
 const option = <T>(one: fc.Arbitrary<T>) => fc.option(one, { freq: 3 })
+const namespace = option(fc.constantFrom('x', 'y'))
+const sender: fc.Arbitrary<Sender> = fc.record({ name, namespace })
 
 type Spelled = { address: number; spelling: number }
+type Sender = { name: string; namespace: string | null }
 interface PodPost {
   kind: 'pod'
   name: string
@@ -41,7 +44,13 @@ interface PodPost {
   dead: boolean
   startedAt: number | null
   hostNetwork: boolean | null
-  manifest: { hostNetwork: boolean | null; uid: string | null; startTime: number | null } | null
+  node: string
+  manifest: {
+    hostNetwork: boolean | null
+    uid: string | null
+    startTime: number | null
+    owner: 'ReplicaSet' | 'Node' | null
+  } | null
   namespace: string | null
   workload: string | null
 }
@@ -49,7 +58,7 @@ type Op =
   | PodPost
   | { kind: 'mark'; name: string; ip: Spelled | null }
   | { kind: 'service'; ip: Spelled; uid: string | null; namespace: string | null }
-  | { kind: 'flow'; ip: Spelled; at: number; batch: boolean }
+  | { kind: 'flow'; from: Sender; ip: Spelled; at: number; batch: boolean }
   | { kind: 'at'; ip: Spelled; at: number }
 
 const op: fc.Arbitrary<Op> = fc.oneof(
@@ -69,9 +78,11 @@ const op: fc.Arbitrary<Op> = fc.oneof(
           hostNetwork: fc.option(fc.boolean(), { freq: 2 }),
           uid: option(fc.constantFrom('', 'u1', 'u2')),
           startTime: option(moment),
+          owner: fc.constantFrom('ReplicaSet' as const, 'Node' as const, null),
         }),
       ),
-      namespace: option(fc.constantFrom('x', 'y')),
+      node: fc.constantFrom('node-a', 'node-b'),
+      namespace,
       workload: option(fc.constantFrom('w1', 'w2')),
     }),
   },
@@ -87,7 +98,13 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   },
   {
     weight: 8,
-    arbitrary: fc.record({ kind: fc.constant('flow' as const), ip: spelled, at: moment, batch: fc.boolean() }),
+    arbitrary: fc.record({
+      kind: fc.constant('flow' as const),
+      from: sender,
+      ip: spelled,
+      at: moment,
+      batch: fc.boolean(),
+    }),
   },
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('at' as const), ip: spelled, at: moment }) },
 )
@@ -105,6 +122,8 @@ interface Pod {
   uid: string | null
   namespace: string | null
   workload: string | null
+  node: string
+  hasOwner: boolean | null
 }
 interface Service {
   uid: string | null
@@ -133,6 +152,8 @@ class Model {
       uid: p.manifest ? p.manifest.uid || null : (old?.uid ?? null),
       namespace: p.namespace ?? old?.namespace ?? null,
       workload: p.workload ?? old?.workload ?? null,
+      node: p.node,
+      hasOwner: p.manifest ? (p.manifest.uid ? p.manifest.owner === 'ReplicaSet' : null) : (old?.hasOwner ?? null),
     })
   }
 
@@ -157,11 +178,25 @@ class Model {
     return best ?? null
   }
 
+  /** The stamps of the pod that sent a flow. A pod without an owner is its own workload. */
+  sender(run: number, { name, namespace }: Sender, at: number) {
+    const pod = this.pods.get(name)
+    if (!pod || namespace === null || pod.namespace !== namespace || pod.startedAt === null || pod.startedAt > at)
+      return { pod_workload_kind: null, pod_workload_name: null, pod_node_name: null }
+    const isBare = pod.workload === null && pod.hasOwner === false
+    return {
+      pod_workload_kind: pod.workload === null ? (isBare ? 'Pod' : null) : 'Deployment',
+      pod_workload_name: pod.workload ?? (isBare ? `${run}-${name}` : null),
+      pod_node_name: pod.node,
+    }
+  }
+
   peer(ip: number, at: number) {
     const pod = this.holder(ip, at)
     const service = this.services.get(ip)
     if (pod)
       return {
+        peer_node_name: pod.node,
         peer_kind: pod.hostNetwork ? 'node' : 'pod',
         peer_namespace: pod.namespace,
         peer_name: pod.name,
@@ -176,6 +211,7 @@ class Model {
       peer_uid: service?.uid ?? null,
       peer_workload_kind: null,
       peer_workload_name: null,
+      peer_node_name: null,
     }
   }
 }
@@ -199,7 +235,7 @@ function postPod(run: number, p: PodPost) {
     pod_name: `${run}-${p.name}`,
     pod_ip: spell(run, p.ip),
     pod_ips: p.others.map((one) => spell(run, one)),
-    node_name: 'node',
+    node_name: p.node,
     time_stamp: timeOf(p.time),
     is_dead: p.dead,
     started_at: p.startedAt === null ? null : timeOf(p.startedAt),
@@ -208,18 +244,22 @@ function postPod(run: number, p: PodPost) {
     workload_kind: p.workload && 'Deployment',
     workload_name: p.workload,
     pod_obj: manifest && {
-      metadata: { uid: manifest.uid },
+      metadata: {
+        uid: manifest.uid,
+        ...(manifest.owner && { ownerReferences: [{ kind: manifest.owner, controller: true }] }),
+      },
       spec: { hostNetwork: manifest.hostNetwork, containers: [] },
       status: { startTime: manifest.startTime === null ? null : `${timeOf(manifest.startTime)}Z` },
     },
   })
 }
 
-/** Posts the flow and returns its peer fields, without the time of the stamp. */
-async function stampOf(run: number, one: Extract<Op, { kind: 'flow' }>): Promise<Record<string, string | null>> {
+/** Posts the flow and returns its stamps, without the time of the peer's. */
+async function stampsOf(run: number, one: Extract<Op, { kind: 'flow' }>): Promise<Record<string, string | null>> {
   const flow = {
     uuid: `flow-${flows++}`,
-    pod_name: `${run}-observed`,
+    pod_name: `${run}-${one.from.name}`,
+    pod_namespace: one.from.namespace,
     pod_ip: `observed ${flows}`,
     pod_port: '0',
     traffic_type: 'EGRESS',
@@ -228,14 +268,17 @@ async function stampOf(run: number, one: Extract<Op, { kind: 'flow' }>): Promise
     decision: 'ALLOW',
     time_stamp: timeOf(one.at),
   }
-  const stored = one.batch ? null : await send('/pod/traffic', flow)
   if (one.batch) assert.equal(await send('/pod/traffic/batch', [flow]), 1)
-  const row =
-    stored ??
-    (await app.get(`/pod/traffic/${run}-observed`)).json.find(({ uuid }: { uuid: string }) => uuid === flow.uuid)
+  else await send('/pod/traffic', flow)
+  const row = (await app.get(`/pod/traffic/${flow.pod_name}`)).json.find(
+    ({ uuid }: { uuid: string }) => uuid === flow.uuid,
+  )
   assert.equal(row.peer_resolved_at === null, row.peer_kind === null)
-  const stamp = Object.entries(row).filter(([key]) => key.startsWith('peer_') && key !== 'peer_resolved_at')
-  return Object.fromEntries(stamp) as Record<string, string | null>
+  const shown = Object.entries<string | null>(row).filter(([key]) => key.startsWith('peer_'))
+  const { peer_resolved_at: _, ...stamps } = Object.fromEntries(shown)
+  const [stored] = await app.sql<Record<string, string | null>[]>`
+    select pod_workload_kind, pod_workload_name, pod_node_name, peer_node_name from traffic where uuid = ${flow.uuid}`
+  return { ...stamps, ...stored }
 }
 
 const expectedStamp = (run: number, model: Model, ip: number, at: number) => {
@@ -270,14 +313,15 @@ async function apply(run: number, model: Model, one: Op): Promise<void> {
       time_stamp: timeOf(0),
     })
   } else if (one.kind === 'flow') {
-    assert.deepEqual(await stampOf(run, one), expectedStamp(run, model, one.ip.address, one.at))
+    const expected = { ...expectedStamp(run, model, one.ip.address, one.at), ...model.sender(run, one.from, one.at) }
+    assert.deepEqual(await stampsOf(run, one), expected)
   } else {
     const holder = model.holder(one.ip.address, one.at)
     assert.equal(await holderAt(run, one.ip, timeOf(one.at)), holder && `${run}-${holder.name}`)
   }
 }
 
-test('in any history flows are stamped with the holder of the address at their time, and the look-up by address agrees', {
+test('in any history flows are stamped with their pod and the holder of the address at their time, as the look-up says', {
   timeout: 900_000,
 }, async () => {
   await fc.assert(
@@ -316,7 +360,8 @@ test('after any history the stamps and look-ups of every address at every time a
       }))
       assert.equal(await send('/pod/traffic/batch', body), body.length)
       const rows = new Map<string, Record<string, unknown>>()
-      for (const row of (await app.get(`/pod/traffic/${run}-observed`)).json) rows.set(row.uuid, row)
+      for (const row of await app.sql`select * from traffic where pod_name = ${`${run}-observed`}`)
+        rows.set(row.uuid, row)
       for (const [i, { address: ip, at }] of questions.entries()) {
         const row = rows.get(body[i]!.uuid)!
         for (const [key, value] of Object.entries(expectedStamp(run, model, ip, at)))

@@ -49,18 +49,17 @@ begin
       pod_name text, pod_ip text, pod_namespace text, pod_obj json, time_stamp timestamp, node_name text,
       is_dead boolean, pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text,
       workload_name text, capture_level text, host_network boolean, started_at timestamp, pod_uid text,
-      running_containers text[], image_digests text[])
+      has_owner boolean, running_containers text[], image_digests text[])
     where i.pod_name = any (names)
   ), before as (
     select pod_name, pod_ips, time_stamp from pod where pod_name = any (names)
   ), written as (
     insert into pod as p (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
                           workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network,
-                          started_at, pod_uid, running_containers, instance_post)
+                          started_at, pod_uid, has_owner, running_containers, instance_post)
     select pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
            workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network, started_at,
-           pod_uid,
-           running_containers, time_stamp
+           pod_uid, has_owner, running_containers, time_stamp
     from input order by pod_name
     on conflict (pod_name) do update set
       pod_ip                   = excluded.pod_ip,
@@ -81,6 +80,7 @@ begin
       running_containers       = merged_value(excluded.running_containers, p.running_containers,
                                               p.pod_uid <> excluded.pod_uid),
       pod_uid                  = case when excluded.pod_obj is null then p.pod_uid else excluded.pod_uid end,
+      has_owner                = case when excluded.pod_obj is null then p.has_owner else excluded.has_owner end,
       instance_post            = case when
         p.instance_post is null
         or excluded.time_stamp not between p.instance_post - step and p.instance_post + step

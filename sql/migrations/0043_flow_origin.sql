@@ -1,0 +1,17 @@
+-- A flow keeps the workload and node that its pods had when it was seen, since nothing says so months later
+-- (docs/contract.md#attribution). `tx` is the transaction that last wrote the row, so that a reader can take rows in an
+-- order that no later commit changes; `is_update` tells that it wrote the row again, to fill in what was not known.
+-- Rows from before, and rows of an older replica, have nulls.
+alter table traffic
+  add column pod_workload_kind text collate "C",
+  add column pod_workload_name text collate "C",
+  add column pod_node_name     text collate "C",
+  add column peer_node_name    text collate "C",
+  add column is_update         boolean not null default false,
+  add column tx                xid8;
+
+-- Not in `add column`, which would give the number of this transaction to every row.
+alter table traffic alter column tx set default pg_current_xact_id();
+
+-- Whether the manifest names an owner, so that a pod without one is told from a pod whose workload is not known yet.
+alter table pod add column has_owner boolean;
