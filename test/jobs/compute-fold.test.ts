@@ -164,6 +164,7 @@ describe('folding', () => {
     assert.equal(await count(), 1)
     assert.equal((await run()).rows, 1)
     await assertFolded(at(YESTERDAY - HOUR))
+    assert.equal(await line(), YESTERDAY)
     await post(sql, at(old + 1))
     assert.equal((await run()).rows, 0)
     assert.equal((await run(withHours(24, { computeHistoryRetentionDays: 1 }))).rows, 0)

@@ -85,6 +85,18 @@ test('the first 5000 nodes of an hour are logged as a warning, further ones not 
   assert.deepEqual(logged(), ['late', ...names(4_999)])
 })
 
+test('a node that is logged again an hour later makes no room for another one', () => {
+  const { warned, post, pass } = scene()
+  post(900, 'first')
+  pass(30 * MINUTE)
+  for (let n = 0; n < 4_999; n++) post(900, `node-${n}`)
+  pass(30 * MINUTE)
+  warned.length = 0
+  post(900, 'first')
+  post(900, 'late')
+  assert.deepEqual(warned, [{ node: 'first', skewSecs: 900 }])
+})
+
 test('POST /pod/spec and /metrics: the clock skew of an accepted post is logged and shown, that of a refused one is not', async () => {
   const app = await startApp()
   const value = async () =>

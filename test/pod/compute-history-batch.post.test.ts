@@ -9,7 +9,6 @@ import {
   assertDatabaseBusy,
   assertForbidden,
   assertUnauthorized,
-  logRejectionsAnew,
   refusedBodies,
   startReplica,
   whileLocked,
@@ -29,7 +28,7 @@ beforeEach(async () => {
 })
 
 const rejected = async () => (await byLabel(deps.metrics.rejectedEntries))[PATH] ?? 0
-const warnings = () => app.logged.filter(({ level }) => level === 40)
+const warnings = ({ logged }: typeof app) => logged.filter(({ level }) => level === 40)
 const one = async (container: Fields, within = 60): Promise<Row> => {
   const rows = await history(app, container, within)
   assert.equal(rows.length, 1)
@@ -196,13 +195,15 @@ describe('times', () => {
 
   test('POST /pod/compute/history/batch 200: a time in another zone is stored in UTC, and a time of at most 300 seconds ahead is kept', async () => {
     await keep(app, [minute()], { ts: '2026-01-01T02:00:00.123456789+02:00' })
-    const ahead = inSecs(300)
-    await keep(app, [minute()], { ts: ahead })
+    // By the clock of the database, which may run on another machine.
+    const [{ ahead }] = await sql<[{ ahead: string }]>`
+      select (clock_timestamp() at time zone 'utc' + interval '300 s')::text as ahead`
+    await keep(app, [minute()], { ts: `${ahead.replace(' ', 'T')}Z` })
     assert.deepEqual(
       (await stored()).map(({ ts, sent }) => [ts, sent]),
       [
         ['2026-01-01 00:00:00.123456', null],
-        [ahead.slice(0, 19).replace('T', ' '), null],
+        [ahead, null],
       ],
     )
   })
@@ -422,16 +423,18 @@ describe('rows that are skipped', () => {
     ),
   ]
 
-  test('POST /pod/compute/history/batch 200: a malformed container is skipped, counted as rejected and logged, the others are stored', async (t) => {
-    logRejectionsAnew(t, app)
+  test('POST /pod/compute/history/batch 200: a malformed container is skipped, counted as rejected and logged, the others are stored', async () => {
     const before = await rejected()
     const between = bad.flatMap((row) => [minute({ pod_uid: 'good', container: unique('c') }), row])
     assert.equal(await keep(app, between), bad.length)
     assert.equal((await history(app, { pod_uid: 'good' })).length, bad.length)
     assert.equal((await sql`select from compute_minute`).length, bad.length)
     assert.equal((await rejected()) - before, bad.length)
+    // Only the first line of an app comes at once.
+    const other = await startApp()
+    assert.equal(await keep(other, bad), 0)
     assert.deepEqual(
-      warnings().map(({ msg, entry, cpu, memory }) => [msg, entry, cpu, memory]),
+      warnings(other).map(({ msg, entry, cpu, memory }) => [msg, entry, cpu, memory]),
       [[`${PATH}: minutes of compute were skipped, counted by the field at fault`, 5, 4, 4]],
     )
   })

@@ -1,6 +1,5 @@
 /** Assertions and bodies that the tests of many routes share. */
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
@@ -9,9 +8,7 @@ import { routes } from '../../handlers/router.ts'
 import { createApp } from '../../lib/app/app.ts'
 import { buildDeps } from '../../lib/app/build.ts'
 import { openDatabase } from '../../lib/db/index.ts'
-import { Rejections } from '../../lib/http/request/rejections.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
-import { RateLimitedLog } from '../../lib/observability/rate-limited-log.ts'
 import { type Answer, PATIENCE_MS, type startApp } from './app.ts'
 
 type App = Awaited<ReturnType<typeof startApp>>
@@ -46,12 +43,6 @@ export function assertShed(answer: Answer, neededKib: number, totalKib: number):
   assert.match(answer.text, /^read memory budget/)
   assert.ok(answer.text.includes(`needs ${neededKib} KiB of a ${totalKib} KiB budget`), answer.text)
   assert.equal(answer.headers.get('retry-after'), '1')
-}
-
-/** Until the test ends, the first rejection of each kind is logged at once, also where earlier tests caused some. */
-export function logRejectionsAnew(t: TestContext, { deps }: Pick<App, 'deps'>): void {
-  const anew = new Rejections({ metrics: deps.metrics, lines: new RateLimitedLog(deps.log) })
-  t.mock.method(deps.rejections, 'note', anew.note.bind(anew))
 }
 
 /** Runs `work` while another session holds an exclusive lock on the table. */
