@@ -7,6 +7,7 @@ import test, { after } from 'node:test'
 import { listen } from '../../lib/http/server/listen.ts'
 import { startApp } from '../support/app.ts'
 import { document } from '../support/contract.ts'
+import { until } from '../support/until.ts'
 
 const app = await startApp()
 const { server } = await listen(app.app.fetch, [{ host: '127.0.0.1', port: 0 }])
@@ -45,6 +46,29 @@ test('a request head that is too large is 431 with a text that names the limit',
   for (const bytes of [17_000, 1_000_000])
     await assertRefused([`GET /health HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(bytes)}\r\n\r\n`], 431, rule)
   await assertRefused([`GET /health?${'a'.repeat(17_000)} HTTP/1.1\r\nHost: x\r\n\r\n`], 431, rule)
+})
+
+test('a head that becomes too large after its first packet is 431 without a text, which its status line has', async () => {
+  for (const method of ['GET', 'HEAD']) {
+    const arrived = once(server, 'connection')
+    const socket = net.connect({ host: '127.0.0.1', port })
+    let received = ''
+    socket.setEncoding('latin1').on('data', (piece) => {
+      received += piece
+    })
+    const [ofServer] = (await arrived) as [net.Socket]
+    const first = `${method} /health HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(10_000)}`
+    socket.write(first)
+    await until('the first packet is read', () => ofServer.bytesRead === first.length)
+    socket.write(`${'a'.repeat(10_000)}\r\n\r\n`)
+    await once(socket, 'close')
+    const [head, body] = received.split('\r\n\r\n') as [string, string]
+    const limit = `the head of the request is larger than ${http.maxHeaderSize} bytes`
+    assert.ok(head.startsWith(`HTTP/1.1 431 ${limit}\r\n`), head)
+    assert.match(head, /^content-length: 0$/m)
+    assert.match(head, /^connection: close$/m)
+    assert.equal(body, '')
+  }
 })
 
 test('bytes that are not HTTP are 400 with a text', async () => {

@@ -158,16 +158,20 @@ describe('folding', () => {
     assert.equal(rows[1]!.runq_hist, `{${hist.join(',')}}`)
   })
 
-  test('minutes older than the retention are not folded', async () => {
+  test('minutes older than the retention are not folded; late ones are, once the retention is longer', async () => {
     const old = NOW - 9 * DAY
     await post(sql, at(old, YESTERDAY - HOUR))
     assert.equal(await count(), 1)
     assert.equal((await run()).rows, 1)
+    await assertFolded(at(YESTERDAY - HOUR))
+    assert.equal(await line(), YESTERDAY)
     await post(sql, at(old + 1))
     assert.equal((await run()).rows, 0)
     assert.equal((await run(withHours(24, { computeHistoryRetentionDays: 1 }))).rows, 0)
     assert.equal((await run(withHours(48, { computeHistoryRetentionDays: 1 }))).rows, 0)
+    await assertFolded(at(YESTERDAY - HOUR))
     assert.equal((await run(withHours(24, { computeHistoryRetentionDays: 30 }))).rows, 1)
+    await assertFolded(at(old + 1, YESTERDAY - HOUR))
   })
 
   test('a posted five-minute row counts as one minute, and its values as the newest', async () => {

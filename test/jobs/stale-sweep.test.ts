@@ -76,12 +76,16 @@ test('a dead pod is neither changed nor counted', async () => {
   assert.deepEqual(warnings(), [])
 })
 
-test('a pod that is posted after the sweep is alive again', async () => {
+test('a pod that is posted after the sweep is alive again, until it is stale again', async () => {
   await pod({ pod_name: 'back', time_stamp: ago(1000) })
-  await run()
+  assert.equal((await run()).rows, 1)
+  assert.deepEqual(await names(true), ['back'])
   await pod({ pod_name: 'back', time_stamp: ago(0) })
   assert.equal((await run()).rows, 0)
   assert.deepEqual(await names(false), ['back'])
+  await pod({ pod_name: 'back', time_stamp: ago(950) })
+  assert.equal((await run()).rows, 1)
+  assert.deepEqual(await names(true), ['back'])
 })
 
 test('a pod that another transaction is writing is skipped, and the others are marked', async () => {

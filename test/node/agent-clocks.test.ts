@@ -70,17 +70,31 @@ test('a node whose clock is off by more than 300 s is logged as a warning, once 
   assert.deepEqual(warned, [{ node: 'a', skewSecs: 900 }])
 })
 
-test('at most 5000 nodes are logged as a warning in an hour, and again in the next hour', () => {
+test('the first 5000 nodes of an hour are logged as a warning, further ones not before the next hour', () => {
   const { warned, post, pass } = scene()
-  for (let n = 0; n < 6_000; n++) post(900, `node-${n}`)
-  assert.equal(warned.length, 5_000)
+  const names = (n: number) => Array.from({ length: n }, (_, i) => `node-${i}`)
+  const logged = () => warned.splice(0).map(({ node }) => node)
+  for (const name of names(6_000)) post(900, name)
+  assert.deepEqual(logged(), names(5_000))
   pass(30 * MINUTE)
   post(900, 'late')
-  assert.equal(warned.length, 5_000)
+  assert.deepEqual(logged(), [])
   pass(30 * MINUTE)
   post(900, 'late')
-  for (let n = 0; n < 6_000; n++) post(900, `node-${n}`)
-  assert.equal(warned.length, 10_000)
+  for (const name of names(6_000)) post(900, name)
+  assert.deepEqual(logged(), ['late', ...names(4_999)])
+})
+
+test('a node that is logged again an hour later makes no room for another one', () => {
+  const { warned, post, pass } = scene()
+  post(900, 'first')
+  pass(30 * MINUTE)
+  for (let n = 0; n < 4_999; n++) post(900, `node-${n}`)
+  pass(30 * MINUTE)
+  warned.length = 0
+  post(900, 'first')
+  post(900, 'late')
+  assert.deepEqual(warned, [{ node: 'first', skewSecs: 900 }])
 })
 
 test('POST /pod/spec and /metrics: the clock skew of an accepted post is logged and shown, that of a refused one is not', async () => {

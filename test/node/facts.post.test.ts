@@ -62,10 +62,11 @@ test('POST /node/facts 200: without a time the facts get the time of the databas
   }
 })
 
-test('POST /node/facts 200: unknown values are stored, and unknown keys are accepted', async () => {
-  const answer = await app.post('/node/facts', facts({ node_name: 'odd', cni: 'homegrown', kernel: '6.1' }))
-  assert.equal(answer.status, 200)
-  assert.equal((await stored('odd'))!.cni, 'homegrown')
+test('POST /node/facts 200: unknown values are stored, and unknown keys are ignored', async () => {
+  const unknown = { provider: 'garage', distro: 'own', cni: 'homegrown', ip_family: 'ipv9', node_os: 'plan9' }
+  const sent = facts({ node_name: 'odd', ...unknown })
+  assert.equal((await app.post('/node/facts', { ...sent, kernel: '6.1' })).status, 200)
+  assert.deepEqual(await stored('odd'), { ...sent, time_stamp: '2024-05-01 10:00:00' })
 })
 
 for (const [sent, shown] of Object.entries(GOOD_TIMES))
@@ -86,22 +87,28 @@ test('POST /node/facts 200: values of 253 bytes are accepted', async () => {
   assert.equal((await stored(name))!.distro, 'd'.repeat(253))
 })
 
-test('POST /node/facts 200: 64 concurrent posts for two nodes all succeed', async () => {
-  const posts = Array.from({ length: 64 }, (_, i) =>
-    app.post('/node/facts', facts({ node_name: i % 2 ? 'race-a' : 'race-b', cni: `c${i}` })),
+test('POST /node/facts 200: 64 concurrent posts for two nodes all succeed, and each row is of one post of its node', async () => {
+  const sent = Array.from({ length: 64 }, (_, i) =>
+    facts({ node_name: i % 2 ? 'race-a' : 'race-b', provider: `c${i}`, cni: `c${i}`, node_os: `c${i}` }),
   )
+  const posts = sent.map((body) => app.post('/node/facts', body))
   for (const { status } of await Promise.all(posts)) assert.equal(status, 200)
-  assert.ok((await stored('race-a')) && (await stored('race-b')))
+  for (const node_name of ['race-a', 'race-b']) {
+    const row = await stored(node_name)
+    const post = sent.find(({ cni }) => cni === row!.cni)
+    assert.deepEqual(row, { ...post, time_stamp: '2024-05-01 10:00:00' })
+  }
 })
 
 test('POST /node/facts 400: a malformed body or content type is refused, and nothing is written', async () => {
-  const before = await count()
+  await app.post('/node/facts', facts({ node_name: 'refused', cni: 'kept' }))
+  const before = [await count(), await stored('refused')]
   for (const { what, status, says, body, headers } of refusedBodies(facts({ node_name: 'refused' }), 'cni')) {
     const answer = await app.post('/node/facts', body, headers ? { headers } : {})
     assert.equal(answer.status, status, what)
     assert.match(answer.text, says, what)
   }
-  assert.equal(await count(), before)
+  assert.deepEqual([await count(), await stored('refused')], before)
 })
 
 const bad: [fields: Record<string, unknown>, says: RegExp][] = [

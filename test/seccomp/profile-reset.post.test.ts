@@ -38,13 +38,19 @@ async function run(pod_namespace: string, pod_name: string, capture_level: strin
   const owner = { workload_kind: 'Deployment', workload_name: 'web', time_stamp: naive(time) }
   assert.equal((await app.post('/pod/spec', podPost({ pod_name, pod_namespace, capture_level, ...owner }))).status, 200)
 }
-const entry = (pod_name: string, syscalls: string[], time = Date.now()) => ({
+/** The first millisecond after the last reset: agents send milliseconds, so an earlier one may count as before it. */
+let afterReset = 0
+const entry = (pod_name: string, syscalls: string[], time = Math.max(Date.now(), afterReset)) => ({
   ...{ pod_name, pod_namespace: '', syscalls, arch: 'x86_64', time_stamp: naive(time) },
 })
 async function send(...entries: unknown[]) {
   assert.equal((await app.post('/pod/syscalls', entries)).status, 200)
 }
-const reset = async (path: string) => app.request('POST', `${path}/reset`)
+async function reset(path: string) {
+  const answer = await app.request('POST', `${path}/reset`)
+  if (answer.status === 200) afterReset = Date.parse(answer.json.resetAt) + 1
+  return answer
+}
 const namesOf = async (path: string) => {
   const { status, json } = await app.get(path)
   return status === 404 ? null : json.profile.syscalls[0].names.join()

@@ -51,14 +51,21 @@ export function refuseBadHeads(server: Server, connections: Connections): void {
       return
     }
     const [status, text] = refusalOf(error)
-    const fields = Object.entries(fieldsOf(text)).map(([name, value]) => `${name}: ${value}\r\n`)
+    const method = methodIn(error.rawPacket)
+    // The method of a long head arrived in an earlier packet: it may be HEAD, so the text stands in the status line.
+    const isUnknown = status === 431 && method === undefined
+    const reason = isUnknown ? text : STATUS_CODES[status]
+    const fields = Object.entries(fieldsOf(isUnknown ? '' : text)).map(([name, value]) => `${name}: ${value}\r\n`)
     // After HEAD the client would take a text for the next answer.
-    const isHead = error.rawPacket?.subarray(0, 5).toString('latin1') === 'HEAD '
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields.join('')}\r\n${isHead ? '' : text}`)
+    const content = isUnknown || method === 'HEAD' ? '' : text
+    socket.end(`HTTP/1.1 ${status} ${reason}\r\n${fields.join('')}\r\n${content}`)
     const cut = setTimeout(() => socket.destroy(), READ_ON_MS).unref()
     socket.once('close', () => clearTimeout(cut))
   })
 }
+
+/** The method, if the packet begins with one. */
+const methodIn = (packet: Buffer | undefined) => /^([A-Z]+) /.exec(packet?.toString('latin1', 0, 16) ?? '')?.[1]
 
 function refusalOf({ code, reason }: { code?: string; reason?: string }): [status: number, text: string] {
   switch (code) {
