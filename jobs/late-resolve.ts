@@ -96,7 +96,7 @@ export const lateResolve: Job = {
         pod_workload_kind  = coalesce(t.pod_workload_kind, r.own_kind),
         pod_workload_name  = coalesce(t.pod_workload_name, r.own_name),
         pod_node_name      = coalesce(t.pod_node_name, r.own_node),
-        is_update          = true,
+        first_tx           = coalesce(t.first_tx, t.tx),
         tx                 = pg_current_xact_id()
     from (${resolved(sql)}) r
     where t.ctid = r.place

@@ -667,6 +667,7 @@ table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   running_containers text[] collate "C"
   instance_post timestamp without time zone
   swept_at timestamp without time zone
+  has_owner boolean
   constraint pod_pkey PRIMARY KEY (pod_name)
   CREATE INDEX pod_alive_in_order ON public.pod USING btree (pod_namespace, pod_name) WHERE (NOT is_dead)
   CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)
@@ -967,8 +968,16 @@ table public.traffic with (fillfactor=95)
   peer_resolved_at timestamp without time zone
   drop_cause text
   syn_retries bigint
+  pod_workload_kind text collate "C"
+  pod_workload_name text collate "C"
+  pod_node_name text collate "C"
+  peer_node_name text collate "C"
+  tx xid8 default pg_current_xact_id()
+  first_tx xid8
   constraint traffic_pkey PRIMARY KEY (uuid)
   CREATE INDEX traffic_by_pod ON public.traffic USING btree (pod_name, time_stamp DESC, uuid DESC)
+  CREATE INDEX traffic_by_tx ON public.traffic USING brin ((((tx)::text)::bigint)) WITH (pages_per_range='32',
+      autosummarize='on')
   CREATE UNIQUE INDEX traffic_flow ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision,
       pod_port, traffic_in_out_port)
   CREATE INDEX traffic_newest ON public.traffic USING btree (time_stamp DESC, uuid DESC)
@@ -1276,6 +1285,9 @@ function public.origin_rank(origin text) returns integer language sql immutable 
 
 function public.pod_at_address(address text, at timestamp without time zone) returns SETOF pod language sql stable
       parallel safe
+
+function public.pod_of_flow(name text, namespace text, at timestamp without time zone) returns TABLE(workload_kind text,
+      workload_name text, node_name text) language sql stable parallel safe
 
 function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
 
