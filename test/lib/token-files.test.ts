@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { loadConfig } from '../../lib/config/index.ts'
-import { CHECK_INTERVAL_MS, tokenFileCheck } from '../../lib/config/token-files.ts'
+import { CHECK_INTERVAL_MS, tokenFileCheck, watchTokenFiles } from '../../lib/config/token-files.ts'
 import { ConfigError } from '../../lib/errors.ts'
 import { createTokens } from '../../lib/http/tokens.ts'
 import { fileWith, folder, refusalOf } from '../support/environment.ts'
+import { until } from '../support/until.ts'
 
 const OLD = 'tok-old-5b1c0f9a7e2100'
 const NEW = 'tok-new-c2d84e6f0b3500'
@@ -116,6 +117,33 @@ test('a file that is unreadable, empty or has too many tokens keeps the previous
   writeFileSync(path, NEW)
   await look()
   assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [[], ['ingest', 'open', 'read']])
+  const before = lines.length
+  faults.at(-1)![1]()
+  await look()
+  assert.equal(lines.length, before + 1, 'the last fault again, after the file was usable')
+})
+
+test('the files are checked at every interval, until the checks are stopped', async (t) => {
+  const path = fileWith('watched', OLD)
+  const config = loadConfig({ BROKER_TOKEN_READ_FILE: path })
+  const tokens = createTokens(config)
+  const say = () => {}
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.after(() => mock.timers.reset())
+  const watch = watchTokenFiles({
+    files: config.tokenFiles,
+    tokens,
+    log: { debug: say, info: say, warn: say, error: say },
+  })
+  for (const token of [NEW, THIRD]) {
+    writeFileSync(path, token)
+    await until('the new token is in force', () => {
+      mock.timers.tick(CHECK_INTERVAL_MS)
+      return may(tokens, token).length > 0
+    })
+  }
+  watch.stop()
+  assert.deepEqual([may(tokens, OLD), may(tokens, NEW)], [[], []])
 })
 
 test('a changed file with the token of another scope is ignored', async () => {
