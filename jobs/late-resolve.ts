@@ -42,12 +42,12 @@ const resolved = (sql: Sql) => sql`
            case when p.pod_name is null then s.svc_namespace else p.pod_namespace end as namespace,
            coalesce(p.pod_name, s.svc_name) as name,
            case when p.pod_name is null then s.svc_uid else p.pod_uid end as uid,
-           p.workload_kind, p.workload_name, p.node_name,
+           p.workload_kind, p.workload_name,
            o.workload_kind as own_kind, o.workload_name as own_name, o.node_name as own_node
     from candidate c
     left join lateral pod_at_address(c.peer_ip, c.time_stamp) p on true
     left join service s on p.pod_name is null and s.svc_ip = c.peer_ip
-    left join lateral pod_of_flow(c.pod_name, c.pod_namespace, c.time_stamp) o on true
+    left join lateral pod_of_flow(c.pod_name) o on o.pod_namespace = c.pod_namespace and o.started_at <= c.time_stamp
     where p.pod_name is not null or s.svc_ip is not null or o.workload_name is not null
        or o.node_name is not null and c.pod_node_name is null`
 
@@ -91,7 +91,6 @@ export const lateResolve: Job = {
         peer_uid           = coalesce(t.peer_uid, r.uid),
         peer_workload_kind = coalesce(t.peer_workload_kind, r.workload_kind),
         peer_workload_name = coalesce(t.peer_workload_name, r.workload_name),
-        peer_node_name     = coalesce(t.peer_node_name, r.node_name),
         peer_resolved_at   = case when r.kind is null then t.peer_resolved_at else now() at time zone 'utc' end,
         pod_workload_kind  = coalesce(t.pod_workload_kind, r.own_kind),
         pod_workload_name  = coalesce(t.pod_workload_name, r.own_name),

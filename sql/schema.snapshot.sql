@@ -971,7 +971,6 @@ table public.traffic with (fillfactor=95)
   pod_workload_kind text collate "C"
   pod_workload_name text collate "C"
   pod_node_name text collate "C"
-  peer_node_name text collate "C"
   tx xid8 default pg_current_xact_id()
   first_tx xid8
   constraint traffic_pkey PRIMARY KEY (uuid)
@@ -1286,8 +1285,8 @@ function public.origin_rank(origin text) returns integer language sql immutable 
 function public.pod_at_address(address text, at timestamp without time zone) returns SETOF pod language sql stable
       parallel safe
 
-function public.pod_of_flow(name text, namespace text, at timestamp without time zone) returns TABLE(workload_kind text,
-      workload_name text, node_name text) language sql stable parallel safe
+function public.pod_of_flow(name text) returns TABLE(pod_namespace text, started_at timestamp without time zone,
+      workload_kind text, workload_name text, node_name text) language sql stable parallel safe
 
 function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
 

@@ -196,7 +196,6 @@ class Model {
     const service = this.services.get(ip)
     if (pod)
       return {
-        peer_node_name: pod.node,
         peer_kind: pod.hostNetwork ? 'node' : 'pod',
         peer_namespace: pod.namespace,
         peer_name: pod.name,
@@ -211,7 +210,6 @@ class Model {
       peer_uid: service?.uid ?? null,
       peer_workload_kind: null,
       peer_workload_name: null,
-      peer_node_name: null,
     }
   }
 }
@@ -277,7 +275,7 @@ async function stampsOf(run: number, one: Extract<Op, { kind: 'flow' }>): Promis
   const shown = Object.entries<string | null>(row).filter(([key]) => key.startsWith('peer_'))
   const { peer_resolved_at: _, ...stamps } = Object.fromEntries(shown)
   const [stored] = await app.sql<Record<string, string | null>[]>`
-    select pod_workload_kind, pod_workload_name, pod_node_name, peer_node_name from traffic where uuid = ${flow.uuid}`
+    select pod_workload_kind, pod_workload_name, pod_node_name from traffic where uuid = ${flow.uuid}`
   return { ...stamps, ...stored }
 }
 

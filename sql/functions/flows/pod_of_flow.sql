@@ -1,14 +1,14 @@
--- The workload and node of the pod that a flow names, if its record is of the same namespace and the pod had started
--- by then (docs/contract.md#attribution). A pod without an owner is its own workload, of the kind Pod; the workload of
--- a pod whose owner is not known yet is null.
-create or replace function pod_of_flow(name text, namespace text, at timestamp)
-returns table (workload_kind text, workload_name text, node_name text)
+-- The workload and node of a pod that flows name. They hold for flows of its namespace since its start
+-- (docs/contract.md#attribution). A pod without an owner is its own workload, of the kind Pod; the workload of a pod
+-- whose owner is not known yet is null.
+create or replace function pod_of_flow(name text)
+returns table (pod_namespace text, started_at timestamp, workload_kind text, workload_name text, node_name text)
 language sql stable parallel safe rows 1
 as $$
-  select case when w.is_known then p.workload_kind when not p.has_owner then 'Pod' end,
-         case when w.is_known then p.workload_name when not p.has_owner then p.pod_name end,
+  select p.pod_namespace, p.started_at,
+         coalesce(p.workload_kind, case when not p.has_owner then 'Pod' end),
+         coalesce(p.workload_name, case when not p.has_owner then p.pod_name end),
          p.node_name
   from pod p
-  cross join lateral (select trimmed(p.workload_kind) <> '' and trimmed(p.workload_name) <> '' as is_known) w
-  where p.pod_name = name and p.pod_namespace = namespace and p.started_at <= at
+  where p.pod_name = name
 $$;
