@@ -69,9 +69,10 @@ const insertResolved = (source: string, condition: string) => `
     where ${condition}
     order by i.pod_ip, i.traffic_in_out_ip, i.traffic_type, i.decision, i.pod_port, i.traffic_in_out_port, i.uuid`
 
-const INSERT_NEW = fixed(
-  `with ${ownPods('$1')} ${insertResolved(input('$2'), `i.ip_protocol is distinct from 'UDP' or not ${KNOWN_UDP}`)} returning uuid`,
-)
+const IS_NEW = `i.ip_protocol is distinct from 'UDP' or not ${KNOWN_UDP}`
+const INSERT_NEW = fixed(`
+  with ${ownPods('$1')}
+  ${insertResolved(input('$2'), IS_NEW)} returning uuid`)
 
 /**
  * Inserts flows that are expected to be new, with half the work of `insertUnlessKnown`. Only UDP flows are looked up
