@@ -72,6 +72,15 @@ test('one signer that a policy can express is enough; the others are left out', 
   ])
 })
 
+test('the estimated memory grows with the signers and the attestations of a result', async () => {
+  const bytesOf = async (signatures: Signatures, attestations: Attestations) =>
+    (await coverageOf(stateOf([container('1', 'r.test/a', { signatures, attestations })]))).estimatedBytes
+  const signed = await bytesOf([by('a')], [])
+  const attested = await bytesOf([by('a')], [attestedBy('a')])
+  assert.ok(attested > signed, `${attested} bytes, ${signed} without attestation`)
+  assert.ok((await bytesOf([by('a'), by('b')], [])) > signed)
+})
+
 test('unverified entries are ignored', async () => {
   const signatures = [{ ...by('junk'), verified: false }, by('one')] as Signatures
   const attestations = [{ ...attestedBy('one'), verified: false }] as Attestations
