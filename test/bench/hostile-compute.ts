@@ -40,8 +40,6 @@ const rest = (text: string) => quotes(Math.floor((MAX_BYTES - text.length - 200)
 const either = (name: string, body: () => string) => fixed(`compute: ${name}`, COMPUTE_PATH, 'either', body)
 const refused = (name: string, body: () => string) => fixed(`compute: ${name}`, COMPUTE_PATH, 'refused', body)
 
-const refusedMinutes = (name: string, body: () => string) =>
-  fixed(`compute history: ${name}`, MINUTES_PATH, 'refused', body)
 const eitherMinutes = (name: string, body: () => string) =>
   fixed(`compute history: ${name}`, MINUTES_PATH, 'either', body)
 
@@ -62,7 +60,7 @@ export const HOSTILE_COMPUTE: Attack[] = [
   eitherMinutes('a histogram of 390 000 zeros', () =>
     post(`[${container('u', `,"runq":{"hist":${list(390_000, () => '0')}}`)}]`),
   ),
-  refusedMinutes('16 MiB of quotes in refs', () =>
+  eitherMinutes('16 MiB of quotes in refs', () =>
     post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`),
   ),
   eitherMinutes('a million quotes in refs', () =>
@@ -77,15 +75,15 @@ export const HOSTILE_COMPUTE: Attack[] = [
   either('nested as deep as it may be', () => post(`[${container('u', `,"blame":${nested(32_000)}`)}]`)),
   either('5 000 of {}', () => post(list(MAX_CONTAINERS, () => '{}'))),
   either('5 000 zeros', () => post(list(MAX_CONTAINERS, () => '0'))),
-  refused('16 MiB of quotes in a name', () => post(`[${container(rest(''))}]`)),
-  refused('16 MiB of quotes in refs', () =>
+  either('16 MiB of quotes in a name', () => post(`[${container(rest(''))}]`)),
+  either('16 MiB of quotes in refs', () =>
     post(`[${container('u', `,"blame":${list(8_000, (i) => culprit(i, quotes(500)))}`)}]`),
   ),
   either('a million quotes in a name', () => post(`[${container(quotes(1_000_000))}]`)),
   either('a million quotes in refs', () =>
     post(`[${container('u', `,"blame":${list(2_000, (i) => culprit(i, quotes(250)))}`)}]`),
   ),
-  refused('16 MiB of quotes in stray texts', () => post('[]', `,"x":${list(1_000, () => `"${quotes(8_000)}"`)}`)),
+  either('16 MiB of quotes in stray texts', () => post('[]', `,"x":${list(1_000, () => `"${quotes(8_000)}"`)}`)),
   either('390 000 integers of 17 digits', () =>
     post('[]', `,"x":${list(390_000, (i) => `9${String(i).padStart(16, '7')}`)}`),
   ),
