@@ -25,7 +25,7 @@ const isAfter = (sql: Sql, after: Cursor, windowSecs: number) => sql`
       > (coalesce(${after.time}::text::timestamp, now() at time zone 'utc' - make_interval(secs => ${windowSecs})),
          ${after.uuid})`
 
-/** What a pass may resolve of `traffic t`: the peer, the workload; null where it is known. */
+/** The sides of `traffic t` that a pass may resolve, the peer and the pod; null where a side is known. */
 const open = (sql: Sql) => sql`
     case when t.peer_kind is null then t.traffic_in_out_ip end as peer_ip,
     case when t.pod_workload_name is null and t.pod_namespace is not null then t.pod_name end as pod_name,
@@ -53,7 +53,7 @@ const resolved = (sql: Sql) => sql`
 
 /**
  * Resolves the peers and the workloads of recent flows that were not known at ingest (docs/contract.md#attribution).
- * What is resolved is never changed.
+ * A resolved field is never changed.
  *
  * Two measures keep a statement short whatever the planner estimates. Rows are read by time under a limit before they
  * are filtered: by the share of flows without a peer, of which statistics may be outdated, the planner would rather

@@ -19,8 +19,7 @@ const columns = (alias: string, names = COLUMNS) => names.map((name) => `${alias
 
 const DECLARED = COLUMNS.map((name) => `${name} ${TYPES[name] ?? 'text'}`).join(', ')
 /** One text parameter for the whole document; the driver would encode a string bound to a json parameter again. */
-const input = (flows: string) => `json_to_recordset(${flows}::text::json) as i(n int, ${DECLARED})`
-const INPUT = input('$1')
+const INPUT = `json_to_recordset($1::text::json) as i(n int, ${DECLARED})`
 
 /**
  * Whether a stored flow has the same members, with the ports given. `offset 0` forces a look-up for each flow; without
@@ -34,16 +33,6 @@ const matches = (...ports: string[]) => `
 const KNOWN_FLOW = matches('pod_port', 'traffic_in_out_port')
 const KNOWN_UDP = `(${matches('pod_port')} or ${matches('traffic_in_out_port')})`
 const IS_KNOWN = `case when i.ip_protocol = 'UDP' then ${KNOWN_UDP} else ${KNOWN_FLOW} end`
-
-/** The pods that the flows name, from a JSON array of their names: each is looked up once. */
-const ownPods = (names: string) => `
-  own as materialized (
-    select k.pod_name, o.*
-    from json_array_elements_text(${names}::text::json) k(pod_name)
-    cross join lateral pod_of_flow(k.pod_name) o)`
-
-const podNames = (flows: readonly Flow[]) =>
-  JSON.stringify([...new Set(flows.map((flow) => flow.pod_name))].filter((name) => name != null))
 
 /**
  * Resolves the pod and the peer of each flow at the time of the flow, as a peer a pod before a service
@@ -63,16 +52,14 @@ const insertResolved = (source: string, condition: string) => `
            case when p.pod_name is not null or s.svc_ip is not null then now() at time zone 'utc' end,
            o.workload_kind, o.workload_name, o.node_name
     from ${source}
-    left join own o on o.pod_name = i.pod_name and o.pod_namespace = i.pod_namespace and o.started_at <= i.time_stamp
+    left join lateral pod_of_flow(i.pod_name) o on o.pod_namespace = i.pod_namespace and o.started_at <= i.time_stamp
     left join lateral pod_at_address(i.traffic_in_out_ip, i.time_stamp) p on true
     left join service s on p.pod_name is null and s.svc_ip = i.traffic_in_out_ip
     where ${condition}
     order by i.pod_ip, i.traffic_in_out_ip, i.traffic_type, i.decision, i.pod_port, i.traffic_in_out_port, i.uuid`
 
 const IS_NEW = `i.ip_protocol is distinct from 'UDP' or not ${KNOWN_UDP}`
-const INSERT_NEW = fixed(`
-  with ${ownPods('$1')}
-  ${insertResolved(input('$2'), IS_NEW)} returning uuid`)
+const INSERT_NEW = fixed(`${insertResolved(INPUT, IS_NEW)} returning uuid`)
 
 /**
  * Inserts flows that are expected to be new, with half the work of `insertUnlessKnown`. Only UDP flows are looked up
@@ -86,7 +73,7 @@ export async function insertNew(
 ): Promise<InsertResult> {
   const rows = await gate((sql, isOutcomeUnknown) => {
     if (isOutcomeUnknown) onOutcomeUnknown()
-    return INSERT_NEW(sql, podNames(flows), JSON.stringify(flows)).raw()
+    return INSERT_NEW(sql, JSON.stringify(flows)).raw()
   })
   const inserted = rows.map((row) => String(row[0]))
   if (inserted.length === flows.length) return { inserted, known: [] }
@@ -97,11 +84,10 @@ export async function insertNew(
 const INSERT_UNLESS_KNOWN = fixed(`
   with checked as materialized (
     select i.*, ${IS_KNOWN} as known from ${INPUT}),
-  ${ownPods('$2')},
   inserted as (
     ${insertResolved('checked i', 'not i.known')}
     on conflict do nothing
-    returning case when $3::boolean then row_to_json(traffic.*) else to_json(uuid) end as answer)
+    returning case when $2::boolean then row_to_json(traffic.*) else to_json(uuid) end as answer)
   select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
                            'known', (select json_agg(j.n) from checked j where j.known))`)
 
@@ -118,7 +104,7 @@ export async function insertUnlessKnown(
 ): Promise<InsertResult> {
   const bytes = await gate.json((sql, isOutcomeUnknown) => {
     if (isOutcomeUnknown) onOutcomeUnknown()
-    return INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), podNames(flows), records)
+    return INSERT_UNLESS_KNOWN(sql, JSON.stringify(flows), records)
   })
   const { inserted, known } = JSON.parse(String(bytes)) as { inserted: Row[] | null; known: number[] | null }
   return { inserted: inserted?.map(toInserted) ?? [], known: known ?? [] }

@@ -148,15 +148,26 @@ test('POST /pod/traffic 200: the row has the workload and the node of its pod, a
   const named = { workload_kind: 'StatefulSet', workload_name: 'db' }
   await arrange('/pod/spec', podPost({ pod_name: 'owned', ...started, ...named, node_name: 'node-7' }))
   await arrange('/pod/spec', podPost({ pod_name: 'ownerless', ...started, pod_obj: manifest() }))
+  await arrange('/pod/spec', podPost({ pod_name: 'half', ...started, workload_kind: 'Job', pod_obj: manifest() }))
+  await arrange(
+    '/pod/spec',
+    podPost({
+      pod_name: 'blank',
+      ...started,
+      workload_kind: ' ',
+      workload_name: 'x',
+      pod_obj: manifest({ kind: 'Job' }),
+    }),
+  )
   await arrange('/pod/spec', podPost({ pod_name: 'static', ...started, pod_obj: manifest({ kind: 'Node' }) }))
   await arrange('/pod/spec', podPost({ pod_name: 'late', ...started, pod_obj: manifest({ kind: 'ReplicaSet' }) }))
   await arrange('/pod/spec', podPost({ pod_name: 'unsaid', ...started }))
   await arrange('/pod/spec', podPost({ pod_name: 'startless', pod_namespace: 'shop', ...named }))
   const known = { first_tx: null, is_earlier: true }
   assert.deepEqual(await send({ pod_name: 'owned' }), { kind: 'StatefulSet', name: 'db', node: 'node-7', ...known })
-  for (const name of ['ownerless', 'static'])
+  for (const name of ['ownerless', 'half', 'static'])
     assert.deepEqual(await send({ pod_name: name }), { kind: 'Pod', name, node: 'node-1', ...known })
-  for (const name of ['late', 'unsaid'])
+  for (const name of ['late', 'blank', 'unsaid'])
     assert.deepEqual(await send({ pod_name: name }), { ...unknown, node: 'node-1' })
   for (const fields of [
     { pod_name: 'startless' },

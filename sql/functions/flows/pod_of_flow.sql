@@ -6,9 +6,10 @@ returns table (pod_namespace text, started_at timestamp, workload_kind text, wor
 language sql stable parallel safe rows 1
 as $$
   select p.pod_namespace, p.started_at,
-         coalesce(p.workload_kind, case when not p.has_owner then 'Pod' end),
-         coalesce(p.workload_name, case when not p.has_owner then p.pod_name end),
+         case when w.is_known then p.workload_kind when not p.has_owner then 'Pod' end,
+         case when w.is_known then p.workload_name when not p.has_owner then p.pod_name end,
          p.node_name
   from pod p
+  cross join lateral (select trimmed(p.workload_kind) <> '' and trimmed(p.workload_name) <> '' as is_known) w
   where p.pod_name = name
 $$;
