@@ -10,6 +10,6 @@ as $$
          case when w.is_known then p.workload_name when not p.has_owner then p.pod_name end,
          p.node_name
   from pod p
-  cross join lateral (select trimmed(p.workload_kind) <> '' and trimmed(p.workload_name) <> '' as is_known) w
+  cross join lateral (select ltrim(p.workload_kind) <> '' and ltrim(p.workload_name) <> '' as is_known) w
   where p.pod_name = name
 $$;
