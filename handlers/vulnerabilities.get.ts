@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { access, chargeRows, filter, pageLimit, query, route, sendJson } from '../lib/http/index.ts'
+import { cursor, cursorText } from '../lib/http/request/cursor.ts'
 import { documentedAs } from '../lib/openapi/declare.ts'
-import { cursor, cursorText } from '../lib/supply-chain/cursor.ts'
 import { epssMin, fixable, kev, packageName, vulnId } from '../lib/supply-chain/filters.ts'
 import { SEVERITIES, severities } from '../lib/supply-chain/severity.ts'
 import { readSummary, VulnerabilityPage } from '../lib/supply-chain/summary.ts'

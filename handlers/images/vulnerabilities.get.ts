@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { access, chargeRows, pageLimit, params, query, route, sendJson } from '../../lib/http/index.ts'
+import { cursor, cursorText } from '../../lib/http/request/cursor.ts'
 import { digest } from '../../lib/images/index.ts'
-import { cursor, cursorText } from '../../lib/supply-chain/cursor.ts'
 import { epssMin, fixable, kev, packageName, source, vulnId } from '../../lib/supply-chain/filters.ts'
 import { FindingPage, readFindings } from '../../lib/supply-chain/finding-page.ts'
 import { SEVERITIES, severities } from '../../lib/supply-chain/severity.ts'

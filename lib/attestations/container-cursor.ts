@@ -1,7 +1,7 @@
 /** The opaque cursors of the list of running containers (docs/contract.md#pages-and-lists). */
 import { z } from 'zod'
+import { cursorOf, cursorText } from '../http/request/cursor.ts'
 import { documentedAs } from '../openapi/declare.ts'
-import { cursorOf, cursorText } from '../supply-chain/index.ts'
 
 /** The sort key of the list: cluster, namespace, kind and name of the workload, container, digest. */
 const Keys = z.tuple([cursorText, cursorText, cursorText, cursorText, cursorText, cursorText]).readonly()

@@ -7,7 +7,7 @@ export * from './request/fields.ts'
 export { listOf, recordOf } from './request/first-fault.ts'
 export { body, lookup, NoParameters, params, query } from './request/validate.ts'
 export { clientLeft } from './response/client-gone.ts'
-export { asArray, between, pageByPage, piecesOf, sendPages } from './response/pages.ts'
+export { asArray, between, cutList, pageByPage, piecesOf, sendPages } from './response/pages.ts'
 export {
   cachedBytes,
   notModified,

@@ -83,10 +83,16 @@ export function plainRows(record: RecordSchema, rows: readonly RawRow[], from = 
 }
 
 /**
- * The JSON of all rows in one row of `joinedColumns`; `from` is the index of its first column. Null for the rare rows
- * that the joined form cannot carry: a value contains a separator, or very many bytes need escaping.
+ * The JSON of all rows in one row of `joinedColumns`; `from` is the index of its first column, and `between` the byte
+ * between two rows. Null for the rare rows that the joined form cannot carry: a value contains a separator, or very many
+ * bytes need escaping.
  */
-export function joinedRows(record: RecordSchema, row: RawRow, from = 0): Required<Omit<Page<never>, 'last'>> | null {
+export function joinedRows(
+  record: RecordSchema,
+  row: RawRow,
+  from = 0,
+  between = COMMA,
+): Required<Omit<Page<never>, 'last'>> | null {
   const { columns, heads, words, headsBytes } = layoutOf(record)
   const count = Number(row[from])
   const nulls = Number(row[from + 1])
@@ -105,7 +111,7 @@ export function joinedRows(record: RecordSchema, row: RawRow, from = 0): Require
   let end = 0
   out[end++] = OPEN_ARRAY
   for (let r = 0; r < count; r++) {
-    if (r > 0) out[end++] = COMMA
+    if (r > 0) out[end++] = between
     for (let c = 0; c < kinds.length; c++) {
       if (writeWords(view, end, words[c]!)) end += heads[c]!.length
       else end = copy(out, end, heads[c]!)

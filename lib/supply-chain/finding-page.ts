@@ -10,11 +10,11 @@
 
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
+import { writeCursor } from '../http/request/cursor.ts'
 import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
-import { writeCursor } from './cursor.ts'
 import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
 import { answering, answeringColumns, answeringFields, readAnswering, usage } from './reports.ts'
 import { SEVERITIES, severityName, severityRuns } from './severity.ts'

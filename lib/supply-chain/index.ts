@@ -1,5 +1,4 @@
 export { PostedSbom } from './components.ts'
-export { cursorOf, cursorText } from './cursor.ts'
 export {
   countUnreadable,
   instant,

@@ -11,10 +11,10 @@
  */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
+import { writeCursor } from '../http/request/cursor.ts'
 import { wireTime } from '../http/request/fields.ts'
 import { plainColumns, plainRow, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
-import { writeCursor } from './cursor.ts'
 import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
 import { imageJoin, usage } from './reports.ts'
 import { severityName, severityRuns } from './severity.ts'

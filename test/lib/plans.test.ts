@@ -10,7 +10,7 @@ import { buildDeps } from '../../lib/app/build.ts'
 import { type ContainerCursor, writeContainerCursor } from '../../lib/attestations/container-cursor.ts'
 import type { Database, Gate, Sql } from '../../lib/db/index.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
-import { writeCursor } from '../../lib/supply-chain/cursor.ts'
+import { writeCursor } from '../../lib/http/request/cursor.ts'
 import { PAGE_COMPONENTS } from '../../lib/supply-chain/cyclonedx.ts'
 import { startApp } from '../support/app.ts'
 

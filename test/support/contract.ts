@@ -130,8 +130,8 @@ function assertAnswer(said: Answered, what: string, headers: Headers, body: stri
     assert.ok(body === null || Buffer.byteLength(body) >= GZIP_MIN_BYTES, `${what}: compressed although it is short`)
     assert.match(
       headers.get('content-type') ?? '',
-      /^application\/(json$|yaml$|\S+\+json)/,
-      `${what}: compressed although it is no JSON`,
+      /^(application\/(json$|yaml$|x-ndjson$|\S+\+json)|text\/csv)/,
+      `${what}: compressed although it is no list`,
     )
   }
   for (const [name, { required }] of Object.entries(said.headers ?? {}))
@@ -151,8 +151,12 @@ function assertAnswer(said: Answered, what: string, headers: Headers, body: stri
   if (!media) assert.fail(`${what}: the content type ${type} is not in the OpenAPI document`)
   if (body === null) return
   const isText = type.startsWith('text/') || type === 'application/yaml'
-  assertAllowed(media.schema, isText ? body : JSON.parse(body), what)
+  if (type === 'application/x-ndjson')
+    for (const line of linesOf(body)) assertAllowed(media.schema, JSON.parse(line), what)
+  else assertAllowed(media.schema, isText ? body : JSON.parse(body), what)
 }
+
+const linesOf = (body: string): string[] => body.split('\n').filter((line) => line !== '')
 
 const unpacked = (headers: Headers, bytes: Buffer): string =>
   (headers.get('content-encoding') === 'gzip' ? gunzipSync(bytes) : bytes).toString()

@@ -152,11 +152,15 @@ interface Asked {
 
 /**
  * Validates the query; 400 names the parameter. Unknown parameters are 400 unless `ignored`. The first of a repeated
- * one counts.
+ * one counts; with a list of those that may be repeated, each of these is a list of all its values, and any other one that
+ * is repeated is 400.
  */
-export function query<S extends z.ZodObject>(schema: S, { unknown = 'refused' }: Asked = {}): Validated<'query', S> {
+export function query<S extends z.ZodObject>(
+  schema: S,
+  { unknown = 'refused', repeated }: Asked & { readonly repeated?: readonly string[] } = {},
+): Validated<'query', S> {
   const names = validateParameters(Object.keys(schema.shape), unknown)
-  const values = validator('query', 'Query', schema, firstOfEach)
+  const values = validator('query', 'Query', schema, repeated ? allOfEach(repeated) : firstOfEach)
   const validate: Validated<'query', S> = (c, next) => {
     names(c, Object.keys(c.req.query()))
     return values(c, next)
@@ -214,6 +218,15 @@ const firstOfEach: Validate = (schema, sent: Record<string, string | string[]>) 
   schema.safeParse(
     Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value])),
   )
+
+const allOfEach =
+  (lists: readonly string[]): Validate =>
+  (schema, sent: Record<string, string | string[]>) =>
+    schema.safeParse(
+      Object.fromEntries(
+        Object.entries(sent).map(([name, value]) => [name, lists.includes(name) ? [value].flat() : value]),
+      ),
+    )
 
 /** The public validator with our error text. Its types cannot express a schema that is a parameter. */
 function validator<T extends 'json' | 'param' | 'query', S extends z.ZodType>(

@@ -34,13 +34,20 @@ export function pageByPage<Cursor>(
   next: (after: Cursor) => Promise<Page<Cursor>>,
   pageKib: number,
 ): Pieces {
-  const lose = (error: Error) => {
-    const code = (error as { code?: string }).code
-    c.get('deps').log.warn({ requestId: c.get('requestId'), code }, 'a list was cut: the next page could not be read')
-    if (c.env?.outgoing) cut(c.env.outgoing as ServerResponse)
-  }
   const share = c.get('share')
-  return piecesOf(first, next, lose, async () => share?.renew(pageKib))
+  return piecesOf(
+    first,
+    next,
+    (error) => cutList(c, error),
+    async () => share?.renew(pageKib),
+  )
+}
+
+/** Resets the connection of a list that cannot be read to its end, so that it does not look complete. */
+export function cutList(c: Context, error: Error): void {
+  const code = (error as { code?: string }).code
+  c.get('deps').log.warn({ requestId: c.get('requestId'), code }, 'a list was cut: the next page could not be read')
+  if (c.env?.outgoing) cut(c.env.outgoing as ServerResponse)
 }
 
 /** Pieces with bytes before and behind them; a `tail` that depends on the pieces is computed after the last. */

@@ -3,8 +3,8 @@
  * state, and rows written or deleted between two pages move no other row across the cursor.
  */
 import { z } from 'zod'
-import { orFirstPage } from '../http/request/fields.ts'
-import { documentedAs } from '../openapi/declare.ts'
+import { documentedAs } from '../../openapi/declare.ts'
+import { orFirstPage } from './fields.ts'
 
 type Key = string | number
 

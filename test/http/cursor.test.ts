@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { z } from 'zod'
-import { cursor, cursorText, writeCursor } from '../../lib/supply-chain/cursor.ts'
+import { cursor, cursorText, writeCursor } from '../../lib/http/request/cursor.ts'
 
 const after = cursor(z.tuple([z.int().min(0).max(5), cursorText, cursorText]))
 const encoded = (text: string) => Buffer.from(text).toString('base64url')

@@ -1,0 +1,7 @@
+export { filterOf, filterParameters } from './filter.ts'
+export { renderItems, renderLines, renderTable, tableHead } from './forms.ts'
+export { FlowLine, FlowPage, itemRecord, tableRecord } from './item.ts'
+export { FlowList } from './list.ts'
+export { FlowParameters, itemsOfPage, MAX_ITEMS, placeAfter, writeAfter } from './parameters.ts'
+export { readRange } from './range.ts'
+export { flowStream } from './stream.ts'

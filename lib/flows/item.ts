@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { wireTime } from '../http/request/fields.ts'
+import { storedJson } from '../records/column-kinds.ts'
+import { TrafficRow } from '../traffic/index.ts'
+
+const text = z.string().nullable()
+
+/** A side of a flow (docs/contract.md#flow-queries). */
+const Endpoint = z
+  .strictObject({
+    kind: z
+      .enum(['pod', 'service', 'node', 'external', 'unresolved'])
+      .describe('`external`: a public address without a pod or service. `unresolved`: any other peer not known.'),
+    namespace: text,
+    name: text.describe('Of a pod or service; for a node, of the pod on its network.'),
+    workload: text.describe('`Kind/name`; null where it is not known, and for all but pods.'),
+    ip: text,
+    port: text,
+  })
+  .meta({ id: 'FlowEndpoint' })
+
+const endpoint = () => storedJson(Endpoint.nullable())
+
+/** A flow with its stamps and its sides (docs/contract.md#flow-queries). */
+export const FlowItem = TrafficRow.extend({
+  pod_workload_kind: text.describe('The workload of the pod when the flow was seen. Null where it was not recorded.'),
+  pod_workload_name: text,
+  from: endpoint().describe('The side that opened the connection; null where `traffic_type` does not say.'),
+  to: endpoint().describe('The other side.'),
+}).meta({ id: 'FlowItem' })
+
+export const ITEM_FIELDS = Object.keys(FlowItem.shape) as (keyof typeof FlowItem.shape)[]
+export type ItemField = (typeof ITEM_FIELDS)[number]
+
+/** Beside the items. */
+const facts = {
+  nextAfter: text.describe('The `after` of the next page; null on the last one.'),
+  observedSince: wireTime.nullable().describe('Flows of the range are kept from here on; null where none is stored.'),
+  observedUntil: wireTime.describe('The end of the range, or the time of this answer.'),
+  unstamped: z
+    .int()
+    .describe('Flows left out because it was not recorded whether the filter matches their workload, label or node.'),
+}
+
+/** The fields of an item, or those that were asked for. */
+const Item = FlowItem.partial()
+
+/** A page of `GET /flows`. */
+export const FlowPage = z.strictObject({ items: z.array(Item), ...facts }).meta({ id: 'FlowPage' })
+
+/** A line of a stream of `GET /flows`. */
+export const FlowLine = z
+  .union([
+    Item,
+    z.strictObject({ end: z.literal(true), count: z.int().describe('Items in all.'), ...facts }).meta({
+      id: 'FlowStreamEnd',
+      description: 'The last line. A stream without it was cut.',
+    }),
+  ])
+  .meta({ id: 'FlowLine', description: 'A line of the stream.' })
+
+const ENDPOINT_FIELDS = Object.keys(Endpoint.shape)
+
+/** The columns of a field in a table: an endpoint has one for each of its keys. */
+const columnsOfField = (field: ItemField): string[] =>
+  field === 'from' || field === 'to' ? ENDPOINT_FIELDS.map((key) => `${field}_${key}`) : [field]
+
+/** The record of a JSON answer with these fields, in their usual order. */
+export const itemRecord = (fields: readonly ItemField[]): z.ZodObject =>
+  z.strictObject(
+    Object.fromEntries(ITEM_FIELDS.filter((one) => fields.includes(one)).map((one) => [one, FlowItem.shape[one]])),
+  )
+
+/** The record of a table with these fields. */
+export const tableRecord = (fields: readonly ItemField[]): z.ZodObject =>
+  z.strictObject(
+    Object.fromEntries(
+      ITEM_FIELDS.filter((one) => fields.includes(one)).flatMap((field) =>
+        columnsOfField(field).map((column) => [column, FlowItem.shape[column as ItemField] ?? text]),
+      ),
+    ),
+  )
+
+const OWN = 'own'
+const PEER = 'peer'
+const bySide = (egress: string, ingress: string, value: (side: string) => string) =>
+  `case t.traffic_type when 'EGRESS' then ${value(egress)} when 'INGRESS' then ${value(ingress)} end`
+const directed = (value: (side: string) => string, suffix: string) => `
+    ${bySide(OWN, PEER, value)} as "from${suffix}",
+    ${bySide(PEER, OWN, value)} as "to${suffix}"`
+
+/** The columns of items and tables for flows `t`, beside those of `traffic`. */
+export const SIDE_COLUMNS = [
+  directed((side) => `row_to_json(${side})::text`, ''),
+  ...ENDPOINT_FIELDS.map((key) => directed((side) => `${side}.${key}`, `_${key}`)),
+].join(',')
+
+/** Joins the two sides to flows `t`. */
+export const SIDES = `
+  cross join lateral (
+    select 'pod' as kind, t.pod_namespace as namespace, t.pod_name as name,
+           t.pod_workload_kind || '/' || t.pod_workload_name as workload, t.pod_ip as ip, t.pod_port as port
+    offset 0) ${OWN}
+  cross join lateral (
+    select case when t.peer_kind is not null then t.peer_kind
+                when is_public_address(t.traffic_in_out_ip) then 'external' else 'unresolved' end as kind,
+           t.peer_namespace as namespace, t.peer_name as name,
+           case when t.peer_kind = 'pod' then
+             case when t.peer_workload_name is null then 'Pod/' || t.peer_name
+                  else t.peer_workload_kind || '/' || t.peer_workload_name end end as workload,
+           t.traffic_in_out_ip as ip, t.traffic_in_out_port as port
+    offset 0) ${PEER}`

@@ -1,0 +1,107 @@
+/**
+ * Reads flows in the order of time. A statement examines a bounded number of flows, so that it is short whatever the
+ * filter; a reader goes on until it has enough of them (docs/contract.md#flow-queries).
+ */
+import type { z } from 'zod'
+import type { Gate, Sql } from '../db/index.ts'
+import { joinedColumns, plainColumns, type RawRow } from '../records/index.ts'
+import { type FlowFilter, filterSql } from './filter.ts'
+import { SIDE_COLUMNS, SIDES } from './item.ts'
+
+/** The place of a flow in the order of time. */
+export interface Place {
+  /** The text that PostgreSQL gives. */
+  readonly time: string
+  readonly uuid: string
+}
+
+export interface FlowQuery {
+  readonly filter: FlowFilter
+  readonly order: 'newest' | 'oldest'
+  /** Included, and excluded, as texts of PostgreSQL. */
+  readonly since: string
+  readonly until: string
+}
+
+/** The bounds of one statement. */
+export interface Bounds {
+  /** Flows behind this one; null from the start. */
+  readonly after: Place | null
+  /** Rows found at most, and flows examined at most. */
+  readonly rows: number
+  readonly examined: number
+}
+
+/** The result of one statement. */
+export interface Found {
+  /** The flows that pass, in columns joined by `joinedColumns`, which begin at `FOUND_COLUMNS`. */
+  readonly row: RawRow
+  readonly passed: number
+  /** Flows of which the broker cannot say whether they pass. */
+  readonly unstamped: number
+  /** Where to go on; null at the end of the range. */
+  readonly last: Place | null
+}
+
+export const FOUND_COLUMNS = 3
+
+const SEPARATOR = '|'
+const ORDERS = { newest: 'order by t.time_stamp desc, t.uuid desc', oldest: 'order by t.time_stamp, t.uuid' }
+const placeOf = (alias: string) => `${alias}.time_stamp || '${SEPARATOR}' || ${alias}.uuid`
+
+/** Reads the next flows, with the columns of the record. */
+export async function readFlows(gate: Gate, query: FlowQuery, record: z.ZodObject, bounds: Bounds): Promise<Found> {
+  const { flows, range, values, parameter } = compose(query, bounds)
+  const rows = parameter(bounds.rows)
+  const text = `
+    select (count(*) filter (where m.passes))::text, (count(*) filter (where m.passes is null))::text,
+           -- the last row found; else the last one examined; else null at the end
+           case when count(*) = ${rows} then (array_agg(${placeOf('m')}))[${rows}]
+                else (select ${placeOf('t')} from traffic t where ${range}
+                      ${ORDERS[query.order]} offset ${parameter(bounds.examined - 1)} limit 1) end,
+           ${joinedColumns(record, 'm', 'm.passes')}
+    from (${flows}) m`
+  const [row] = await gate((sql) => unprepared(sql, text, values).raw())
+  const [passed, unstamped, place] = row!.slice(0, FOUND_COLUMNS).map((one) => one?.toString())
+  const at = place?.indexOf(SEPARATOR) ?? 0
+  return {
+    row: row!,
+    passed: Number(passed),
+    unstamped: Number(unstamped),
+    last: place === undefined ? null : { time: place.slice(0, at), uuid: place.slice(at + 1) },
+  }
+}
+
+/** The flows that pass, of the same bounds, row by row: for values that joined columns cannot carry. */
+export function readFlowsPlain(gate: Gate, query: FlowQuery, record: z.ZodObject, bounds: Bounds): Promise<RawRow[]> {
+  const { flows, values } = compose(query, bounds)
+  const text = `select ${plainColumns(record, 'm')} from (${flows}) m where m.passes`
+  return gate((sql) => unprepared(sql, text, values).raw())
+}
+
+/** There are too many filters to keep their statements prepared in each connection. */
+const unprepared = (sql: Sql, text: string, values: (string | number)[]) => sql.unsafe(text, values, { prepare: false })
+
+/** The flows within the bounds that pass or may pass, and the range in which they are. */
+function compose({ filter, order, since, until }: FlowQuery, { after, rows, examined }: Bounds) {
+  const values: (string | number)[] = []
+  const parameter = (value: string | number) => `$${values.push(value)}`
+  const isNewest = order === 'newest'
+  const [start, end] = isNewest ? [until, since] : [since, until]
+  const isBehind = isNewest ? '<' : after === null ? '>=' : '>'
+  const time = `${parameter(after?.time ?? start)}::text::timestamp`
+  const range = `
+    (t.time_stamp, t.uuid) ${isBehind} (${time}, ${parameter(after?.uuid ?? '')}::text)
+    and t.time_stamp ${isNewest ? '>=' : '<'} ${parameter(end)}::text::timestamp`
+  // `offset 0`: the filter is computed once for each flow. The limits keep the order of the index.
+  const flows = `
+    select t.*, ${SIDE_COLUMNS}
+    from (select m.*
+          from (select t.*, (${filterSql(filter, parameter)}) as passes
+                from (select t.* from traffic t where ${range} ${ORDERS[order]} limit ${parameter(examined)}) t
+                offset 0) m
+          where m.passes is not false
+          limit ${parameter(rows)}) t
+    ${SIDES}`
+  return { flows, range, values, parameter }
+}
