@@ -3,6 +3,7 @@ import type { UnknownReasons } from '../attestations/reasons.ts'
 import type { AuditForwarder } from '../audit/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Database } from '../db/index.ts'
+import type { Followers } from '../flows/followers.ts'
 import type { IncomingBodies } from '../http/request/incoming-bodies.ts'
 import type { NoteIgnored, Rejections } from '../http/request/rejections.ts'
 import type { Tokens } from '../http/tokens.ts'
@@ -30,6 +31,8 @@ export interface Deps {
   unpacked: MemoryBudget
   authenticate: Tokens['authenticate']
   flows: FlowWriter
+  /** The clients that follow flows. */
+  followers: Followers
   /** Null without an evaluator. */
   audit: AuditForwarder | null
   seen: SeenFlows

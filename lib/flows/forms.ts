@@ -14,8 +14,11 @@ const NULL_MARK = '\x01'
 const FORMULA = /^[=+\-@\t\r]/
 const NEEDS_QUOTES = /[",\r\n]/
 
+/** Flows in columns joined by `joinedColumns`, which begin at `FOUND_COLUMNS`, and their number. */
+type Rows = Pick<Found, 'row' | 'passed'>
+
 /** Renders flows that were found. `plain` reads them row by row where joined columns cannot carry their values. */
-type Render = (record: z.ZodObject, found: Found, plain: () => Promise<RawRow[]>) => Promise<Buffer>
+export type Render = (record: z.ZodObject, found: Rows, plain: () => Promise<RawRow[]>) => Promise<Buffer>
 
 const inJson =
   (between: number): Render =>
@@ -56,7 +59,7 @@ export const renderTable: Render = async (record, found, plain) => {
 export const tableHead = (record: z.ZodObject): Buffer => Buffer.from(`${Object.keys(record.shape).join(',')}\r\n`)
 
 /** The values of each column; null if one contains the separator or looks like a null. */
-function columnsOfJoined({ row, passed }: Found, width: number): string[][] | null {
+function columnsOfJoined({ row, passed }: Rows, width: number): string[][] | null {
   const columns = row.slice(FOUND_COLUMNS + 2, FOUND_COLUMNS + 2 + width).map((one) => one!.toString().split(SEPARATOR))
   const nulls = columns.reduce((sum, values) => sum + values.filter((one) => one === NULL_MARK).length, 0)
   const isWhole = columns.every(({ length }) => length === passed) && nulls === Number(row[FOUND_COLUMNS + 1])

@@ -48,14 +48,26 @@ const Item = FlowItem.partial()
 /** A page of `GET /flows`. */
 export const FlowPage = z.strictObject({ items: z.array(Item), ...facts }).meta({ id: 'FlowPage' })
 
+const resume = z.string().describe('Where the stream can go on: the parameter `resume`.')
+
 /** A line of a stream of `GET /flows`. */
 export const FlowLine = z
   .union([
     Item,
-    z.strictObject({ end: z.literal(true), count: z.int().describe('Items in all.'), ...facts }).meta({
-      id: 'FlowStreamEnd',
-      description: 'The last line. A stream without it was cut.',
-    }),
+    Item.extend({ update: z.boolean().describe('Whether the flow is older, and more became known of it.') }),
+    z
+      .strictObject({
+        ...{ end: z.literal(true), count: z.int().describe('Items in all.') },
+        ...facts,
+        resume: resume.nullable(),
+      })
+      .meta({ id: 'FlowStreamEnd', description: 'The last line. A stream without it was cut.' }),
+    z
+      .strictObject({ end: z.literal(true), count: z.int(), resume })
+      .meta({ id: 'FlowFollowEnd', description: 'The last line of a followed stream: ask again with `resume`.' }),
+    z
+      .strictObject({ heartbeat: z.literal(true).optional(), resume })
+      .meta({ id: 'FlowResume', description: 'All flows before this line were sent.' }),
   ])
   .meta({ id: 'FlowLine', description: 'A line of the stream.' })
 
@@ -70,6 +82,10 @@ export const itemRecord = (fields: readonly ItemField[]): z.ZodObject =>
   z.strictObject(
     Object.fromEntries(ITEM_FIELDS.filter((one) => fields.includes(one)).map((one) => [one, FlowItem.shape[one]])),
   )
+
+/** The record of a line of a followed stream. */
+export const followedRecord = (fields: readonly ItemField[]): z.ZodObject =>
+  itemRecord(fields).extend({ update: z.boolean() })
 
 /** The record of a table with these fields. */
 export const tableRecord = (fields: readonly ItemField[]): z.ZodObject =>

@@ -1,8 +1,8 @@
 /** Reads a list of flows to its end, or to a limit, in bounded memory. */
 import type { z } from 'zod'
 import type { Gate } from '../db/index.ts'
-import type { RawRow } from '../records/index.ts'
-import { type FlowQuery, type Found, type Place, readFlows, readFlowsPlain } from './read.ts'
+import type { Render } from './forms.ts'
+import { type FlowQuery, type Place, readFlows, readFlowsPlain } from './read.ts'
 
 /** Flows that the first statement of a list examines, and each further one. */
 const FIRST_EXAMINED = 10_000
@@ -36,10 +36,7 @@ export class FlowList {
   }
 
   /** Reads at most `rows` more flows in one statement, perhaps none, and renders them. */
-  async next(
-    rows: number,
-    render: (record: z.ZodObject, found: Found, plain: () => Promise<RawRow[]>) => Promise<Buffer>,
-  ): Promise<Buffer> {
+  async next(rows: number, render: Render): Promise<Buffer> {
     const examined = this.examined === 0 ? Math.max(FIRST_EXAMINED, rows) : MAX_EXAMINED
     const bounds = { after: this.#after, rows, examined }
     const found = await readFlows(this.#gate, this.#query, this.record, bounds)

@@ -6,6 +6,7 @@ import { filterParameters } from './filter.ts'
 import { ITEM_FIELDS, type ItemField } from './item.ts'
 import type { Moment } from './range.ts'
 import type { Place } from './read.ts'
+import { resumeParameter } from './resume.ts'
 
 const DEFAULT_ITEMS = 1_000
 export const MAX_ITEMS = 20_000
@@ -84,10 +85,31 @@ export const FlowParameters = z
       { type: 'string', 'x-opaque': true, description: 'The `nextAfter` of the page before; blank is the first page.' },
     ),
     fields,
+    follow: documentedAs(
+      z
+        .enum(['true', 'false'])
+        .transform((word) => word === 'true')
+        .default(false),
+      {
+        ...{ type: 'boolean', default: false },
+        description: 'Whether the answer is a stream that goes on with each flow that is stored.',
+      },
+    ),
+    resume: resumeParameter,
   })
-  .refine(({ order, after }) => after === null || after[0] === order, {
-    path: ['after'],
-    message: 'the cursor is of the other order',
+  .superRefine(({ order, after, follow, resume, since, until, limit }, c) => {
+    const refuse = (name: string, message: string) => c.addIssue({ code: 'custom', path: [name], message })
+    if (after !== null && after[0] !== order) refuse('after', 'the cursor is of the other order')
+    if (!follow && resume !== null) refuse('resume', 'it needs follow=true')
+    if (!follow) return
+    for (const [name, isSent] of Object.entries({
+      until: until !== null,
+      after: after !== null,
+      limit: limit !== null,
+    }))
+      if (isSent) refuse(name, 'a followed stream has none')
+    if (order !== 'newest') refuse('order', 'a followed stream has its own order')
+    if (since !== null && resume !== null) refuse('since', 'the token of resume has its own')
   })
 export type FlowParameters = z.output<typeof FlowParameters>
 

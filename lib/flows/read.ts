@@ -21,6 +21,8 @@ export interface FlowQuery {
   /** Included, and excluded, as texts of PostgreSQL. */
   readonly since: string
   readonly until: string
+  /** Text of a pg_snapshot: only flows that it has, by the transactions that inserted them. */
+  readonly snapshot?: string
 }
 
 /** The bounds of one statement. */
@@ -80,10 +82,11 @@ export function readFlowsPlain(gate: Gate, query: FlowQuery, record: z.ZodObject
 }
 
 /** There are too many filters to keep their statements prepared in each connection. */
-const unprepared = (sql: Sql, text: string, values: (string | number)[]) => sql.unsafe(text, values, { prepare: false })
+export const unprepared = (sql: Sql, text: string, values: (string | number)[]) =>
+  sql.unsafe(text, values, { prepare: false })
 
 /** The flows within the bounds that pass or may pass, and the range in which they are. */
-function compose({ filter, order, since, until }: FlowQuery, { after, rows, examined }: Bounds) {
+function compose({ filter, order, since, until, snapshot }: FlowQuery, { after, rows, examined }: Bounds) {
   const values: (string | number)[] = []
   const parameter = (value: string | number) => `$${values.push(value)}`
   const isNewest = order === 'newest'
@@ -93,11 +96,15 @@ function compose({ filter, order, since, until }: FlowQuery, { after, rows, exam
   const range = `
     (t.time_stamp, t.uuid) ${isBehind} (${time}, ${parameter(after?.uuid ?? '')}::text)
     and t.time_stamp ${isNewest ? '>=' : '<'} ${parameter(end)}::text::timestamp`
+  const isInserted =
+    snapshot === undefined
+      ? 'true'
+      : `coalesce(pg_visible_in_snapshot(coalesce(t.first_tx, t.tx), ${parameter(snapshot)}::pg_snapshot), true)`
   // `offset 0`: the filter is computed once for each flow. The limits keep the order of the index.
   const flows = `
-    select t.*, ${SIDE_COLUMNS}
+    select t.*, false as "update", ${SIDE_COLUMNS}
     from (select m.*
-          from (select t.*, (${filterSql(filter, parameter)}) as passes
+          from (select t.*, (${filterSql(filter, parameter)} and ${isInserted}) as passes
                 from (select t.* from traffic t where ${range} ${ORDERS[order]} limit ${parameter(examined)}) t
                 offset 0) m
           where m.passes is not false

@@ -15,6 +15,7 @@ export {
   respondEmpty,
   sendCached,
   sendJson,
+  sendLive,
   sendPieces,
   sendShortJson,
 } from './response/respond.ts'

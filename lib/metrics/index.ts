@@ -71,6 +71,11 @@ export function createMetrics(wireNames: WireNames = 'spec') {
     ),
     slowReadersCut: counter('broker_slow_readers_cut_total', 'Connections cut because answers were taken too slowly.'),
     seenFlows: gauge('broker_traffic_seen_set_entries', 'Recently confirmed flows held in memory.'),
+    followers: gauge('broker_followers', 'Clients that follow flows.'),
+    followLag: gauge(
+      'broker_follow_lag_seconds',
+      'Time since the follower that is furthest behind last had every flow.',
+    ),
     auditEnabled: gauge('broker_audit_enabled', '1 when flows are forwarded to an evaluator.'),
     auditPermits: gauge('broker_audit_inflight_available', 'Free permits to evaluate flows.'),
     auditDropped: counter('broker_audit_dropped_total', 'Flows shed by the full audit queue.'),

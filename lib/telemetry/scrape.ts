@@ -100,7 +100,20 @@ export function scrape(deps: Deps, port: 'api' | 'admin'): Promise<Buffer> {
 }
 
 async function readAll(deps: Deps): Promise<string> {
-  const { db, metrics, budget, bodies, incomingBodies, unpacked, config, seen, audit, agentClocks, payloads } = deps
+  const {
+    db,
+    metrics,
+    budget,
+    bodies,
+    incomingBodies,
+    unpacked,
+    config,
+    seen,
+    audit,
+    agentClocks,
+    followers,
+    payloads,
+  } = deps
   const state = await schemaState(db, MAX_WAIT_MS)
   if (state === 'ready') {
     await readJobRuns(db, metrics)
@@ -127,6 +140,8 @@ async function readAll(deps: Deps): Promise<string> {
   metrics.auditEnabled.set(audit === null ? 0 : 1)
   metrics.auditPermits.set(audit?.availablePermits ?? config.auditInflightPermits)
   metrics.auditWaiting.set(audit?.waiting ?? 0)
+  metrics.followers.set(followers.size)
+  metrics.followLag.set(followers.lagSecs)
   metrics.payloadsWaiting.set(payloads.waiting)
   return metrics.registry.metrics()
 }

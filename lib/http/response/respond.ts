@@ -128,6 +128,13 @@ export function sendPieces(c: Context, pieces: Pieces, extra?: Record<string, st
   })
 }
 
+/** 200 with pieces that are sent as they come, uncompressed: a coding would hold back lines that follow slowly. */
+export const sendLive = (c: Context, pieces: Pieces, contentType: string): Response =>
+  new Response(sliced(pieces, c.get('share')), {
+    status: 200,
+    headers: headersFor(c, contentType, { 'cache-control': 'no-store', 'x-accel-buffering': 'no' }),
+  })
+
 /** Whether gzip is accepted: by its own weight, else by that of `*`; a weight of zero refuses (RFC 9110, 12.5.3). */
 export function acceptsGzip(value: string | undefined): boolean {
   const weights = new Map<string, boolean>()
