@@ -162,6 +162,49 @@ test('GET /flows?follow=true 200: a flow whose transaction ends late is neither 
   await listed!.stop()
 })
 
+test('GET /flows?follow=true 200: what a list had is not repeated while transactions that began before it end one by one', async () => {
+  await app.sql`truncate traffic`
+  const slow = (uuid: string) => {
+    let end!: () => void
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    return new Promise<() => Promise<unknown>>((ready) => {
+      const done = app.sql.begin(async (sql) => {
+        await sql`insert into traffic (uuid, time_stamp) values (${uuid}, '2026-03-01T10:00:00')`
+        ready(() => {
+          end()
+          return done
+        })
+        await ended
+      })
+    })
+  }
+  const endFirst = await slow('first')
+  const endSecond = await slow('second')
+  await insert('listed')
+  const client = await new Client().start()
+  await endFirst()
+  await client.has('first')
+  await endSecond()
+  await client.has('first', 'second')
+  await insert('last')
+  await client.has('first', 'second', 'last')
+  await client.stop()
+})
+
+test('GET /flows?follow=true 200: a flow that was written again before it was read is new, not an update', async () => {
+  await app.sql`truncate traffic`
+  const client = await new Client().start()
+  await client.stop()
+  await insert('twice')
+  await app.sql`update traffic set first_tx = tx, tx = pg_current_xact_id()`
+  await client.start()
+  await client.has('twice')
+  assert.deepEqual(client.updates, [])
+  await client.stop()
+})
+
 test('GET /flows?follow=true 200: a flow of which more becomes known comes again as an update', async () => {
   await app.sql`truncate traffic`
   const now = new Date().toISOString().slice(0, 19)
@@ -241,7 +284,7 @@ test('GET /flows?follow=true: random transactions and readers that are cut off: 
     })
   }
   for (let step = 0; step < 120; step++) {
-    const kind = random(6)
+    const kind = random(8)
     if (kind === 0 && open.length < 2) await begin()
     else if (kind === 1 && open.length > 0) await open.splice(random(open.length), 1)[0]!.end(random(4) > 0)
     else if (kind === 2) {
