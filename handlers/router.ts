@@ -8,6 +8,7 @@ import computeFindings from './compute/findings.get.ts'
 import computeHistory from './compute/history.get.ts'
 import computeLatest from './compute/latest.get.ts'
 import computeNodes from './compute/nodes.get.ts'
+import flowHints from './flows/hints.get.ts'
 import flows from './flows.get.ts'
 import health from './health.get.ts'
 import imageTrust from './image-trust.get.ts'
@@ -68,7 +69,7 @@ export const routes = [
   ...[index, health, metrics, version, openApi],
   ...[podSpec, podMarkDead, podInfo, podNamespaces, podByName, podByAddress, podList],
   ...[trafficPost, trafficBatch, traffic, trafficByName],
-  ...[flows],
+  ...[flows, flowHints],
   ...[syscallsPost, syscallsByName],
   ...[serviceSpec, serviceInfo, serviceByAddress],
   ...[auditVerdicts],

@@ -203,35 +203,42 @@ const readWorkload = segments((parts) => {
 const readService = segments((parts) => (parts.length === 2 ? { namespace: parts[0]!, name: parts[1]! } : null))
 const readName: Read = (text) => text
 
-const words = (...all: string[]): [Read, rule: string, about: string] => [
-  oneOf(all),
-  `expected ${all.join(', ')}`,
-  all.map((word) => `\`${word}\``).join(', '),
-]
+/** How the values of a subject are read, the rule, and its description; `words` are all values where there are few. */
+interface Values {
+  readonly read: Read
+  readonly rule: string
+  readonly about: string
+  readonly words?: readonly string[]
+}
 
-/** How the values of a subject are read, the rule, and its description. */
-const SUBJECTS: Readonly<Record<Subject, readonly [read: Read, rule: string, about: string]>> = {
-  namespace: [readName, 'expected a name', 'a name'],
-  workload: [
+const oneOfWords = (...words: string[]): Values => ({
+  ...{ read: oneOf(words), rule: `expected ${words.join(', ')}`, words },
+  about: words.map((word) => `\`${word}\``).join(', '),
+})
+const values = (read: Read, rule: string, about: string): Values => ({ read, rule, about })
+
+export const SUBJECTS: Readonly<Record<Subject, Values>> = {
+  namespace: values(readName, 'expected a name', 'a name'),
+  workload: values(
     readWorkload,
     'expected namespace/name or namespace/Kind/name',
     '`namespace/name` or `namespace/Kind/name`',
-  ],
-  pod: [readPod, 'expected namespace/name or namespace/prefix*', '`namespace/name` or `namespace/prefix*`'],
-  service: [readService, 'expected namespace/name', '`namespace/name`'],
-  ip: [readAddress, 'expected an address or a CIDR', 'an address or a CIDR'],
-  label: [readLabel, 'expected key=value', '`key=value`, a label that the pod had at the time of the flow'],
-  node: [readName, 'expected a name', 'a name'],
-  port: [
+  ),
+  pod: values(readPod, 'expected namespace/name or namespace/prefix*', '`namespace/name` or `namespace/prefix*`'),
+  service: values(readService, 'expected namespace/name', '`namespace/name`'),
+  ip: values(readAddress, 'expected an address or a CIDR', 'an address or a CIDR'),
+  label: values(readLabel, 'expected key=value', '`key=value`, a label that the pod had at the time of the flow'),
+  node: values(readName, 'expected a name', 'a name'),
+  port: values(
     readPort,
     `expected a port of 0 to ${MAX_PORT}, or two with a hyphen`,
     'a port of the server, or `first-last`',
-  ],
-  protocol: words('TCP', 'UDP', 'SCTP'),
-  verdict: words('ALLOW', 'DROP'),
-  seen_by: words('from', 'to'),
-  peer: words('pod', 'service', 'node', 'external', 'unresolved'),
-  public: words('true', 'false'),
+  ),
+  protocol: oneOfWords('TCP', 'UDP', 'SCTP'),
+  verdict: oneOfWords('ALLOW', 'DROP'),
+  seen_by: oneOfWords('from', 'to'),
+  peer: oneOfWords('pod', 'service', 'node', 'external', 'unresolved'),
+  public: oneOfWords('true', 'false'),
 }
 
 const ofSide = (subject: Subject) => 'pod' in COMPARISONS[subject]
@@ -258,7 +265,7 @@ const PARAMETERS: readonly Parameter[] = (Object.keys(SUBJECTS) as Subject[]).fl
 )
 
 function chosenValue(subject: Subject) {
-  const [read, rule] = SUBJECTS[subject]
+  const { read, rule } = SUBJECTS[subject]
   return z.string().transform((sent, c): Chosen => {
     const isExcluded = sent.startsWith('!')
     const text = isExcluded ? sent.slice(1) : sent
@@ -275,7 +282,7 @@ const valuesOf = ({ subject, side }: Parameter) =>
     type: 'array',
     items: { type: 'string' },
     maxItems: MAX_VALUES,
-    description: `${ofSide(subject) ? `${SIDE_TEXTS[side]}: ` : ''}${SUBJECTS[subject][2]}. \`!\` in front excludes.`,
+    description: `${ofSide(subject) ? `${SIDE_TEXTS[side]}: ` : ''}${SUBJECTS[subject].about}. \`!\` in front excludes.`,
   })
 
 /** The parameters of a filter, for the schema of a query whose parameters may be repeated. */

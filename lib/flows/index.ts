@@ -1,6 +1,7 @@
 export { filterOf, filterParameters } from './filter.ts'
 export { follow } from './follow.ts'
 export { renderItems, renderLines, renderTable, tableHead } from './forms.ts'
+export { HINT_FIELDS, MAX_HINTS, readHints } from './hints.ts'
 export { FlowLine, FlowPage, followedRecord, itemRecord, tableRecord } from './item.ts'
 export { FlowList } from './list.ts'
 export { FlowParameters, itemsOfPage, MAX_ITEMS, placeAfter, writeAfter } from './parameters.ts'
