@@ -1,0 +1,180 @@
+/**
+ * Followers of flows on several replicas behind a pooler, while agents post and replicas are killed. Each follower keeps
+ * a file as a real reader does: what came behind its last token is dropped when its connection ends.
+ */
+import http from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Broker, flow, post, startBroker } from '../support/broker.ts'
+import { startPooler } from '../support/pooler.ts'
+import { until } from '../support/until.ts'
+
+const POSTERS = 8
+const BATCH_FLOWS = 5
+const RETRY_MS = 50
+
+export interface StormOptions {
+  databaseUrl: string
+  replicas: number
+  followers: number
+  /** Between two batches of a poster. */
+  pauseMs: number
+}
+
+class FollowingReader {
+  readonly #storm: Storm
+  readonly uuids: string[] = []
+  updates = 0
+  connections = 0
+  #unsure: string[] = []
+  #unsureUpdates = 0
+  #resume = ''
+  #isStopped = false
+  readonly done: Promise<void>
+
+  constructor(storm: Storm) {
+    this.#storm = storm
+    this.done = this.#run()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped) {
+      await this.#follow().catch(() => {})
+      this.#unsure = []
+      this.#unsureUpdates = 0
+      if (!this.#isStopped) await delay(RETRY_MS)
+    }
+  }
+
+  #follow(): Promise<void> {
+    const start = this.#resume === '' ? '&since=2000-01-01T00:00:00' : `&resume=${this.#resume}`
+    const url = `${this.#storm.anyUrl()}/flows?follow=true&fields=uuid${start}`
+    return new Promise((resolve, reject) => {
+      const request = http.get(url, { agent: false }, (answer) => {
+        if (answer.statusCode !== 200) {
+          answer.resume()
+          this.#storm.refusals.push(answer.statusCode!)
+          reject(new Error(`${answer.statusCode}`))
+          return
+        }
+        this.connections++
+        let text = ''
+        answer.setEncoding('utf8')
+        answer.on('data', (part: string) => {
+          text += part
+          const lines = text.split('\n')
+          text = lines.pop()!
+          for (const line of lines) this.#take(JSON.parse(line))
+          if (this.#isStopped) request.destroy()
+        })
+        answer.once('close', resolve)
+        answer.once('error', reject)
+      })
+      request.once('error', reject)
+      const stopped = setInterval(() => {
+        if (this.#isStopped) request.destroy()
+      }, RETRY_MS)
+      request.once('close', () => clearInterval(stopped))
+    })
+  }
+
+  #take(line: { uuid?: string; update?: boolean; resume?: string }): void {
+    if (line.uuid !== undefined) {
+      if (line.update) this.#unsureUpdates++
+      else {
+        this.#unsure.push(line.uuid)
+        this.#storm.noteLine(line.uuid)
+      }
+      return
+    }
+    this.uuids.push(...this.#unsure)
+    this.updates += this.#unsureUpdates
+    this.#unsure = []
+    this.#unsureUpdates = 0
+    this.#resume = line.resume!
+  }
+}
+
+export class Storm {
+  readonly #options: StormOptions
+  readonly #databaseUrl: string
+  readonly brokers: Broker[] = []
+  readonly readers: FollowingReader[] = []
+  readonly refusals: number[] = []
+  /** Milliseconds from the answer to a post to the line of a follower. */
+  readonly delaysMs: number[] = []
+  readonly #answeredAt = new Map<string, number>()
+  #posters: Promise<void>[] = []
+  #isPosting = true
+  #next = 1
+  stored = 0
+  kills = 0
+
+  private constructor(options: StormOptions, databaseUrl: string) {
+    this.#options = options
+    this.#databaseUrl = databaseUrl
+  }
+
+  static async start(options: StormOptions): Promise<Storm> {
+    const { connection } = await startPooler(options.databaseUrl, 'swallowed')
+    const { host, port, user, database } = connection
+    const storm = new Storm(options, `postgres://${user}@${host}:${port}/${database}`)
+    for (let n = 0; n < options.replicas; n++) storm.brokers.push(await storm.#startBroker())
+    for (let n = 0; n < options.followers; n++) storm.readers.push(new FollowingReader(storm))
+    storm.#posters = Array.from({ length: POSTERS }, () => storm.#post())
+    return storm
+  }
+
+  #startBroker(): Promise<Broker> {
+    return startBroker({ databaseUrl: this.#databaseUrl, env: { MIGRATE_ON_START: 'false' } })
+  }
+
+  anyUrl(): string {
+    return this.brokers[Math.floor(Math.random() * this.brokers.length)]!.url
+  }
+
+  noteLine(uuid: string): void {
+    const at = this.#answeredAt.get(uuid)
+    if (at !== undefined) this.delaysMs.push(performance.now() - at)
+  }
+
+  /** Kills the oldest replica and starts another one. */
+  async killOne(): Promise<void> {
+    this.brokers.shift()!.kill()
+    this.kills++
+    this.brokers.push(await this.#startBroker())
+  }
+
+  async #post(): Promise<void> {
+    while (this.#isPosting) {
+      const batch = Array.from({ length: BATCH_FLOWS }, () => flow(this.#next++))
+      // Posting again is safe, whatever became of the first attempt.
+      for (;;) {
+        const answer = await post(`${this.anyUrl()}/pod/traffic/batch`, batch, { agent: false as never }).catch(
+          () => null,
+        )
+        if (answer?.status === 200) break
+        await delay(RETRY_MS)
+      }
+      const now = performance.now()
+      for (const { uuid } of batch) this.#answeredAt.set(uuid as string, now)
+      this.stored += batch.length
+      await delay(this.#options.pauseMs)
+    }
+  }
+
+  /** Stops the posters, waits until every reader has all flows, and ends. */
+  async finish(): Promise<void> {
+    this.#isPosting = false
+    await Promise.all(this.#posters)
+    await until('every reader has as many flows as were posted', () =>
+      this.readers.every(({ uuids }) => uuids.length >= this.stored),
+    )
+    for (const reader of this.readers) reader.stop()
+    await Promise.all(this.readers.map(({ done }) => done))
+    await Promise.all(this.brokers.map((broker) => broker.stop()))
+  }
+}
