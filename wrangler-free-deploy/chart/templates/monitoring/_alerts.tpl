@@ -331,6 +331,14 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
       The label `kind` of edge_upstream_errors_total tells which: `unreachable`, are there brokers that are ready, and does a network policy let the
       proxy reach them? `timeout`, the database is slow; `full`, more is asked at once than a proxy forwards, so add pods with frontend.replicas.
 {{- end }}
+- alert: BrokerFollowersBehind
+  expr: max(broker_follow_lag_seconds{ {{- $pods -}} }) > 60
+  for: 10m
+  labels:
+    severity: warning
+  annotations:
+    summary: Clients that follow flows are more than a minute behind.
+    runbook: A long transaction in the same server that writes holds them up (pg_stat_activity, backend_xid not null), or the database is overloaded. No flow is lost.
 {{- if .Values.evaluator.enabled }}
 - alert: BrokerAuditFlowsShed
   expr: sum(rate(broker_audit_dropped_total{ {{- $pods -}} }[10m])) > 0
