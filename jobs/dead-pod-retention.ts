@@ -3,6 +3,7 @@ import type { Sql } from '../lib/db/index.ts'
 import { inRestedBatches, inSequence, type Job, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
 import { countInstances, deleteInstances, deleteUnattributed } from './pods/instances.ts'
+import { countLabels, deleteLabels } from './pods/labels.ts'
 
 const MAX_BATCHES = 200
 /** Pods that one statement reads, dead or alive. */
@@ -62,7 +63,10 @@ function deletePods({ config, db, signal }: JobContext, days: number): Promise<P
   })
 }
 
-/** Deletes pods that are gone for longer than dead pods are kept: their rows, and the instances behind their names. */
+/**
+ * Deletes pods that are gone for longer than dead pods are kept: their rows, the instances behind their names, and their
+ * labels, also those that a living pod had before.
+ */
 export const deadPodRetention: Job = {
   name: 'dead-pod-retention',
   firstAfterSecs: 60,
@@ -70,17 +74,19 @@ export const deadPodRetention: Job = {
 
   run(context) {
     const days = deadPodDays(context.config)
-    const steps = [deletePods, deleteInstances, deleteUnattributed]
+    const steps = [deletePods, deleteInstances, deleteUnattributed, deleteLabels]
     return inSequence(steps.map((step) => () => step(context, days)))
   },
 
   async count({ config, db }) {
+    const days = deadPodDays(config)
     const maxRows = MAX_BATCHES * config.auditRetentionBatchSize
     const [row] = await db.job(
       (sql) => sql<{ rows: number }[]>`
-  select count(*)::int as rows from (select from pod p where ${isExpired(sql, deadPodDays(config))}
+  select count(*)::int as rows from (select from pod p where ${isExpired(sql, days)}
                                      limit ${maxRows}) p`,
     )
-    return row!.rows + (await countInstances({ db }, deadPodDays(config)))
+    const labels = await countLabels({ db }, days, (sql) => isExpired(sql, days))
+    return row!.rows + (await countInstances({ db }, days)) + labels
   },
 }

@@ -29,7 +29,7 @@ const isAfter = (sql: Sql, after: Cursor, windowSecs: number) => sql`
 const open = (sql: Sql) => sql`
     case when t.peer_kind is null then t.traffic_in_out_ip end as peer_ip,
     case when t.pod_workload_name is null and t.pod_namespace is not null then t.pod_name end as pod_name,
-    t.pod_namespace, t.pod_node_name`
+    t.pod_namespace`
 
 /**
  * The flows of `candidate` of which more is known by now, resolved as at ingest: a pod before a service, at the time of
@@ -43,13 +43,12 @@ const resolved = (sql: Sql) => sql`
            coalesce(p.pod_name, s.svc_name) as name,
            case when p.pod_name is null then s.svc_uid else p.pod_uid end as uid,
            p.workload_kind, p.workload_name,
-           o.workload_kind as own_kind, o.workload_name as own_name, o.node_name as own_node
+           o.workload_kind as own_kind, o.workload_name as own_name
     from candidate c
     left join lateral pod_at_address(c.peer_ip, c.time_stamp) p on true
     left join service s on p.pod_name is null and s.svc_ip = c.peer_ip
     left join lateral pod_of_flow(c.pod_name) o on o.pod_namespace = c.pod_namespace and o.started_at <= c.time_stamp
-    where p.pod_name is not null or s.svc_ip is not null or o.workload_name is not null
-       or o.node_name is not null and c.pod_node_name is null`
+    where p.pod_name is not null or s.svc_ip is not null or o.workload_name is not null`
 
 /**
  * Resolves the peers and the workloads of recent flows that were not known at ingest (docs/contract.md#attribution).
@@ -94,7 +93,6 @@ export const lateResolve: Job = {
         peer_resolved_at   = case when r.kind is null then t.peer_resolved_at else now() at time zone 'utc' end,
         pod_workload_kind  = coalesce(t.pod_workload_kind, r.own_kind),
         pod_workload_name  = coalesce(t.pod_workload_name, r.own_name),
-        pod_node_name      = coalesce(t.pod_node_name, r.own_node),
         first_tx           = coalesce(t.first_tx, t.tx),
         tx                 = pg_current_xact_id()
     from (${resolved(sql)}) r

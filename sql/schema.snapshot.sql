@@ -668,6 +668,7 @@ table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   instance_post timestamp without time zone
   swept_at timestamp without time zone
   has_owner boolean
+  labels_hash uuid
   constraint pod_pkey PRIMARY KEY (pod_name)
   CREATE INDEX pod_alive_in_order ON public.pod USING btree (pod_namespace, pod_name) WHERE (NOT is_dead)
   CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)
@@ -702,6 +703,16 @@ table public.pod_instance with (fillfactor=70)
   last_seen timestamp without time zone not null
   constraint pod_instance_pkey PRIMARY KEY (pod_name, pod_namespace, instance)
   CREATE UNIQUE INDEX pod_instance_pkey ON public.pod_instance USING btree (pod_name, pod_namespace, instance)
+
+table public.pod_labels
+  pod_namespace text collate "C" not null
+  pod_name text collate "C" not null
+  since timestamp without time zone not null
+  labels jsonb not null
+  node_name text collate "C" not null
+  constraint pod_labels_pkey PRIMARY KEY (pod_namespace, pod_name, since)
+  CREATE INDEX pod_labels_by_label ON public.pod_labels USING gin (labels jsonb_path_ops)
+  CREATE UNIQUE INDEX pod_labels_pkey ON public.pod_labels USING btree (pod_namespace, pod_name, since)
 
 table public.pod_syscalls with (fillfactor=70)
   pod_name text collate "C" not null
@@ -970,7 +981,6 @@ table public.traffic with (fillfactor=95)
   syn_retries bigint
   pod_workload_kind text collate "C"
   pod_workload_name text collate "C"
-  pod_node_name text collate "C"
   tx xid8 default pg_current_xact_id()
   first_tx xid8
   constraint traffic_pkey PRIMARY KEY (uuid)
@@ -1286,7 +1296,7 @@ function public.pod_at_address(address text, at timestamp without time zone) ret
       parallel safe
 
 function public.pod_of_flow(name text) returns TABLE(pod_namespace text, started_at timestamp without time zone,
-      workload_kind text, workload_name text, node_name text) language sql stable parallel safe
+      workload_kind text, workload_name text) language sql stable parallel safe
 
 function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
 
@@ -1304,6 +1314,8 @@ function public.record_containers(doc json) returns integer language plpgsql
 function public.record_facts(posted image_finding[]) returns void language sql
 
 function public.record_pod_instances(doc json, moment timestamp without time zone) returns void language plpgsql
+
+function public.record_pod_labels(names text[], begun text[]) returns void language sql
 
 function public.record_syscall_times(of_namespace text, of_kind text, of_workload text, old_names text[], new_names
       text[], sent json, moment timestamp without time zone) returns void language plpgsql

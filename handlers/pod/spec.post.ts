@@ -4,7 +4,7 @@ import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { recordInventory, runningContainers, runningDigests } from '../../lib/images/index.ts'
 import { exactJson } from '../../lib/json/exact-integers.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
-import { echoOf, hasOwner, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
+import { echoOf, hasOwner, labelsHash, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
 
 /** A pod with its running containers, null where the post does not say, and the digests of their images. */
 interface RunningPod extends PodRecord {
@@ -15,7 +15,12 @@ interface RunningPod extends PodRecord {
 const upsert = batchedWrite<RunningPod>({
   key: (pod) => pod.pod_name,
   run: (db, pods) => {
-    const rows = pods.map((pod) => ({ ...pod, pod_uid: uidOf(pod.pod_obj), has_owner: hasOwner(pod.pod_obj) }))
+    const rows = pods.map((pod) => ({
+      ...pod,
+      pod_uid: uidOf(pod.pod_obj),
+      has_owner: hasOwner(pod.pod_obj),
+      labels_hash: labelsHash(pod.pod_obj),
+    }))
     return db.ingest((sql) => sql`select upsert_pods(${exactJson(rows)}::text::json)`)
   },
 })

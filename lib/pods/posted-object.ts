@@ -1,4 +1,5 @@
 /** Kubernetes objects that are posted with pods and services. */
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { MAX_ID_CHARS } from '../http/request/fields.ts'
 import { isExactInteger } from '../json/exact-integers.ts'
@@ -33,6 +34,22 @@ export function hasOwner(object: JsonObject | null): boolean | null {
   const owners = member(object, 'metadata', 'ownerReferences')
   return Array.isArray(owners) && owners.some((owner) => !isObject(owner) || owner.kind !== 'Node')
 }
+
+/**
+ * A hash of the labels as `record_pod_labels` reads them from the stored manifest, with the members whose value is a
+ * string, as 128 bits: the database compares labels by it. Null if there is no manifest.
+ */
+export function labelsHash(object: JsonObject | null): string | null {
+  if (object === null) return null
+  const labels = member(object, 'metadata', 'labels')
+  const entries = isObject(labels) ? Object.entries(labels).filter(([, value]) => isText(value)) : []
+  // By code unit. Keys differ, so that values are never compared.
+  entries.sort(([a], [b]) => (a < b ? -1 : 1))
+  // PostgreSQL reads a uuid without hyphens, too.
+  return hash('sha256', JSON.stringify(entries)).slice(0, 32)
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && !isExactInteger(value)
 
 export function withoutManagedFields({ managedFields: _dropped, ...metadata }: JsonObject): JsonObject {
   return metadata

@@ -40,8 +40,7 @@ const IS_KNOWN = `case when i.ip_protocol = 'UDP' then ${KNOWN_UDP} else ${KNOWN
  */
 const insertResolved = (source: string, condition: string) => `
     insert into traffic (${COLUMNS.join(', ')}, peer_kind, peer_namespace, peer_name, peer_uid, peer_workload_kind,
-                         peer_workload_name, peer_resolved_at, pod_workload_kind, pod_workload_name,
-                         pod_node_name)
+                         peer_workload_name, peer_resolved_at, pod_workload_kind, pod_workload_name)
     select ${columns('i')},
            case when p.pod_name is not null then case when p.host_network then 'node' else 'pod' end
                 when s.svc_ip is not null then 'service' end,
@@ -50,7 +49,7 @@ const insertResolved = (source: string, condition: string) => `
            case when p.pod_name is not null then p.pod_uid else s.svc_uid end,
            p.workload_kind, p.workload_name,
            case when p.pod_name is not null or s.svc_ip is not null then now() at time zone 'utc' end,
-           o.workload_kind, o.workload_name, o.node_name
+           o.workload_kind, o.workload_name
     from ${source}
     left join lateral pod_of_flow(i.pod_name) o on o.pod_namespace = i.pod_namespace and o.started_at <= i.time_stamp
     left join lateral pod_at_address(i.traffic_in_out_ip, i.time_stamp) p on true

@@ -10,7 +10,7 @@ const scene = await startScene(deadPodRetention, { auditRetentionBatchSize: 100 
 const { ago, pod, run, count, sql } = scene
 
 beforeEach(async () => {
-  await sql`truncate pod, pod_address, pod_instance, syscall_contribution, unattributed_syscalls, workload_syscalls, pod_syscalls`
+  await sql`truncate pod, pod_address, pod_instance, pod_labels, syscall_contribution, unattributed_syscalls, workload_syscalls, pod_syscalls`
 })
 
 /** Stores `n` pods of two addresses each. */
@@ -40,7 +40,7 @@ test('a dead pod older than 30 days is deleted with all its addresses', async ()
     time_stamp: ago(31 * DAY),
   })
   await pod({ pod_name: 'heir', pod_ip: '10.0.0.1' })
-  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 3 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 4 })
   assert.deepEqual(await names(), ['heir'])
   const addresses = await sql`select ip, pod_name from pod_address`
   assert.deepEqual([...addresses], [{ ip: '10.0.0.1', pod_name: 'heir' }])
@@ -51,7 +51,7 @@ test('a younger dead pod and a living pod of any age stay unchanged', async () =
   await pod({ pod_name: 'dead', is_dead: true, time_stamp: ago(29 * DAY) })
   await pod({ pod_name: 'alive', time_stamp: ago(300 * DAY) })
   const before = await sql`select * from pod order by pod_name`
-  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 3 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 4 })
   assert.deepEqual([...(await sql`select * from pod order by pod_name`)], [...before])
   assert.deepEqual(await names(), ['alive', 'dead'])
 })
@@ -111,7 +111,7 @@ test('batches have the configured size, and no dead pod between two is missed', 
   await manyPods(1, 40 * DAY, 'z-dead-')
   assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 100, batches: 1 })
   assert.equal((await names()).length, 271)
-  assert.deepEqual(await run(), { outcome: 'done', rows: 151, batches: 4 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 151, batches: 5 })
   assert.ok((await names()).every((name) => name.startsWith('a-alive-')))
 })
 
@@ -120,7 +120,7 @@ test('dead pods that follow thousands of living ones are deleted', async () => {
   await manyPods(4_999, 40 * DAY, 'a-alive-', false)
   await pod({ pod_name: 'b-dead', is_dead: true, time_stamp: ago(40 * DAY) })
   await pod({ pod_name: 'c-dead', is_dead: true, time_stamp: ago(40 * DAY) })
-  assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 4 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 5 })
   assert.equal((await names()).length, 4_999)
 })
 
@@ -128,8 +128,8 @@ test('a pass ends after 200 batches, and the next pass does the rest', async () 
   await manyPods(2_005, 40 * DAY, 'dead-')
   const config = { ...scene.context().config, auditRetentionBatchSize: 10 }
   assert.equal(await count({ config }), 2_000)
-  assert.deepEqual(await run({ config }), { outcome: 'capped', rows: 2_000, batches: 202 })
-  assert.deepEqual(await run({ config }), { outcome: 'done', rows: 5, batches: 3 })
+  assert.deepEqual(await run({ config }), { outcome: 'capped', rows: 2_000, batches: 203 })
+  assert.deepEqual(await run({ config }), { outcome: 'done', rows: 5, batches: 4 })
   assert.deepEqual(await names(), [])
 })
 
@@ -148,7 +148,7 @@ test('a pod that is posted after the pass found it, before its deletion, keeps i
   const pass = await scene.whileDeleting('pod', 'before', () =>
     pod({ pod_name: 'back', pod_ip: '10.0.0.3', time_stamp: ago(0) }),
   )
-  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 3 })
+  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 4 })
   assert.deepEqual(await names(), ['back'])
   assert.equal((await scene.get('/pod/ip/10.0.0.3')).json.is_dead, false)
 })
@@ -160,7 +160,7 @@ test('a pod that is posted while its row is being deleted gets a new row with it
     posted = pod({ pod_name: 'back', pod_ip: '10.0.0.2', time_stamp: ago(0) })
     await until('the post waits for the pass', async () => (await waiting(sql)) === 2)
   })
-  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 3 })
+  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 4 })
   await posted
   assert.deepEqual(await names(), ['back'])
   assert.equal((await scene.get('/pod/ip/10.0.0.2')).json.is_dead, false)
@@ -302,4 +302,117 @@ test('unattributed syscalls are deleted after the retention, unless a pod that c
     ['heir-00', 'young'],
   )
   assert.equal((await captureOf()).level, 'unknown')
+})
+
+// ---- Labels of pods
+
+/** Stores labels of a pod since so many days ago. */
+const labels = (pod_name: string, days: number, pod_namespace = 'shop') => sql`
+  insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
+  values (${pod_namespace}::text, ${pod_name}::text, ${ago(days * DAY)}::text::timestamp, '{"app": "web"}', 'node-a')`
+/** Each remaining row as its pod and its age in days. */
+const labelRows = async () =>
+  (
+    await sql<{ row: string }[]>`
+      select concat_ws(' ', pod_namespace, pod_name, round(extract(epoch from ${ago(0)}::text::timestamp - since) / ${DAY}::int)) as row
+      from pod_labels order by pod_namespace, pod_name, since`
+  ).map(({ row }) => row)
+/** A post of a pod that started `days` ago, with a manifest. */
+const labelledPod = (pod_name: string, days: number, fields: Record<string, unknown> = {}) =>
+  pod({
+    pod_name,
+    started_at: ago(days * DAY),
+    pod_obj: { metadata: { labels: { app: 'web' } } },
+    labels_hash: '1'.repeat(32),
+    ...fields,
+  })
+
+test('the labels of a pod with a record are deleted when later ones hold for the whole retention; the latest stay', async () => {
+  await labelledPod('alive', 300)
+  for (const days of [200, 31, 29, 1]) await labels('alive', days)
+  await labelledPod('dead', 100, { is_dead: true, time_stamp: ago(20 * DAY) })
+  await labelledPod('b-single', 90)
+  assert.equal(await count(), 2)
+  assert.equal((await run()).rows, 2)
+  assert.deepEqual(await labelRows(), [
+    'shop alive 31',
+    'shop alive 29',
+    'shop alive 1',
+    'shop b-single 90',
+    'shop dead 100',
+  ])
+  assert.equal((await run()).rows, 0)
+})
+
+test('the labels of a pod without a record are deleted once they are older than the retention', async () => {
+  await labelledPod('web', 50)
+  for (const days of [40, 29]) await labels('gone', days)
+  // The record is that of a pod in another namespace.
+  await labels('web', 40, 'bank')
+  assert.equal(await count(), 2)
+  assert.equal((await run()).rows, 2)
+  assert.deepEqual(await labelRows(), ['shop gone 29', 'shop web 50'])
+})
+
+test('counting includes the labels of the pods that the pass deletes', async () => {
+  await labelledPod('expired', 60, { is_dead: true, time_stamp: ago(40 * DAY) })
+  await sql`truncate pod_instance`
+  await labels('expired', 45)
+  assert.equal(await count(), 3)
+  assert.equal((await run()).rows, 3)
+  assert.deepEqual(await labelRows(), [])
+})
+
+test('labels since exactly 30 days stay, those since a microsecond longer are deleted', async () => {
+  await sql.begin(async (now) => {
+    await now`
+      insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
+      select 'shop', name, now() at time zone 'utc' - age::interval, '{}', 'node-a'
+      from (values ('at', '30 days'), ('past', '30 days 0.000001 s')) v (name, age)`
+    assert.equal(await count({ db: inside(now) }), 1)
+    assert.equal((await run({ db: inside(now) })).rows, 1)
+  })
+  assert.deepEqual(await labelRows(), ['shop at 30'])
+})
+
+test('batches pass over thousands of labels that stay', async () => {
+  const many = (prefix: string, n: number, days: number) => sql`
+    insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
+    select 'shop', ${prefix}::text || to_char(i, 'FM00000'), ${ago(days * DAY)}::text::timestamp, '{}', 'node-a'
+    from generate_series(1, ${n}::int) i`
+  await many('a-', 4_999, 10)
+  await many('b-', 2, 40)
+  await many('c-', 5_001, 40)
+  assert.equal(await count(), 5_003)
+  assert.deepEqual(await run(), { outcome: 'done', rows: 5_003, batches: 6 })
+  assert.equal((await labelRows()).length, 4_999)
+})
+
+test('a pod that is posted again before its labels are deleted keeps them, though the post says the same', async () => {
+  await labels('a', 40)
+  await labels('back', 40)
+  await scene.whileDeleting('pod_labels', 'before', () => labelledPod('back', 40))
+  assert.deepEqual(await labelRows(), ['shop back 40'])
+})
+
+test('a pod that is posted again while its labels are deleted gets them again', async () => {
+  await labels('back', 40)
+  let posted: Promise<unknown> | undefined
+  const pass = await scene.whileDeleting('pod_labels', 'after', async () => {
+    posted = labelledPod('back', 40)
+    await until('the post waits for the pass', async () => (await waiting(sql)) === 2)
+  })
+  assert.equal(pass.rows, 1)
+  await posted
+  assert.deepEqual(await labelRows(), ['shop back 40'])
+})
+
+test('labels that another transaction is writing are skipped', async () => {
+  await labels('a', 40)
+  await labels('b', 40)
+  await sql.begin(async (post) => {
+    await post`update pod_labels set node_name = 'node-b' where pod_name = 'b'`
+    assert.equal((await run()).rows, 1)
+  })
+  assert.deepEqual(await labelRows(), ['shop b 40'])
 })

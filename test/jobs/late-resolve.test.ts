@@ -154,13 +154,13 @@ test('a flow exactly 600 seconds old gets a peer, one a microsecond older does n
 /** The stamps of the own pod, and whether the row was written again. */
 async function own(uuid: string) {
   const [row] = await sql`
-    select pod_workload_kind as kind, pod_workload_name as name, pod_node_name as node, first_tx < tx as is_update
+    select pod_workload_kind as kind, pod_workload_name as name, first_tx < tx as is_update
     from traffic where uuid = ${uuid}`
   return { ...row }
 }
 
-test('a flow gets the workload and node of its pod, and its peer, when these are posted after it', async () => {
-  await pod({ pod_name: 'cart', node_name: 'node-b' })
+test('a flow gets the workload of its pod, and its peer, when these are posted after it', async () => {
+  await pod({ pod_name: 'cart' })
   await pod({ pod_name: 'peer', pod_ip: '10.0.0.2' })
   const uuid = await flow('10.0.0.2', { pod_name: 'cart', pod_namespace: 'shop' })
   const others = [
@@ -171,11 +171,11 @@ test('a flow gets the workload and node of its pod, and its peer, when these are
   const [inserted] = await sql`select tx from traffic where uuid = ${uuid}`
   assert.equal(await count(), 1)
   assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
-  const expected = { kind: 'Deployment', name: 'web', node: 'node-b', is_update: true }
+  const expected = { kind: 'Deployment', name: 'web', is_update: true }
   assert.deepEqual(await own(uuid), expected)
   const [updated] = await sql`select first_tx from traffic where uuid = ${uuid}`
   assert.equal(updated!.first_tx, inserted!.tx)
-  const none = { kind: null, name: null, node: null, is_update: null }
+  const none = { kind: null, name: null, is_update: null }
   for (const other of others) assert.deepEqual(await own(other), none)
   assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 1 })
 })
@@ -190,7 +190,6 @@ test('a side that is known keeps its stamp when the other side becomes known', a
     pod_namespace: 'shop',
     pod_workload_kind: 'Pod',
     pod_workload_name: 'cart',
-    pod_node_name: 'node-z',
   })
   assert.equal((await run()).rows, 2)
   assert.equal((await peer(ofPeer)).name, 'earlier')
@@ -200,16 +199,14 @@ test('a side that is known keeps its stamp when the other side becomes known', a
   ]
   assert.equal(is_kept, true)
   assert.equal((await own(ofPeer)).name, 'web')
-  assert.deepEqual([(await own(ofPod)).name, (await own(ofPod)).node], ['cart', 'node-z'])
+  assert.equal((await own(ofPod)).name, 'cart')
   assert.equal((await peer(ofPod)).kind, 'pod')
 })
 
-test('a pod whose owner has no workload yet gives its node only, once, and its workload when that is posted', async () => {
+test('a pod whose owner has no workload yet gives it when that is posted', async () => {
   const late = { pod_name: 'cart', workload_kind: null, workload_name: null, pod_obj: {}, has_owner: true }
   await pod(late)
   const uuid = await flow(null, { pod_name: 'cart', pod_namespace: 'shop' })
-  assert.equal((await run()).rows, 1)
-  assert.deepEqual([(await own(uuid)).kind, (await own(uuid)).node], [null, 'node-a'])
   assert.equal((await run()).rows, 0)
   await pod({ pod_name: 'cart' })
   assert.equal((await run()).rows, 1)

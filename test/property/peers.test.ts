@@ -122,7 +122,6 @@ interface Pod {
   uid: string | null
   namespace: string | null
   workload: string | null
-  node: string
   hasOwner: boolean | null
 }
 interface Service {
@@ -152,7 +151,6 @@ class Model {
       uid: p.manifest ? p.manifest.uid || null : (old?.uid ?? null),
       namespace: p.namespace ?? old?.namespace ?? null,
       workload: p.workload ?? old?.workload ?? null,
-      node: p.node,
       hasOwner: p.manifest ? (p.manifest.uid ? p.manifest.owner === 'ReplicaSet' : null) : (old?.hasOwner ?? null),
     })
   }
@@ -182,12 +180,11 @@ class Model {
   sender(run: number, { name, namespace }: Sender, at: number) {
     const pod = this.pods.get(name)
     if (!pod || namespace === null || pod.namespace !== namespace || pod.startedAt === null || pod.startedAt > at)
-      return { pod_workload_kind: null, pod_workload_name: null, pod_node_name: null }
+      return { pod_workload_kind: null, pod_workload_name: null }
     const isBare = pod.workload === null && pod.hasOwner === false
     return {
       pod_workload_kind: pod.workload === null ? (isBare ? 'Pod' : null) : 'Deployment',
       pod_workload_name: pod.workload ?? (isBare ? `${run}-${name}` : null),
-      pod_node_name: pod.node,
     }
   }
 
@@ -275,7 +272,7 @@ async function stampsOf(run: number, one: Extract<Op, { kind: 'flow' }>): Promis
   const shown = Object.entries<string | null>(row).filter(([key]) => key.startsWith('peer_'))
   const { peer_resolved_at: _, ...stamps } = Object.fromEntries(shown)
   const [stored] = await app.sql<Record<string, string | null>[]>`
-    select pod_workload_kind, pod_workload_name, pod_node_name from traffic where uuid = ${flow.uuid}`
+    select pod_workload_kind, pod_workload_name from traffic where uuid = ${flow.uuid}`
   return { ...stamps, ...stored }
 }
 

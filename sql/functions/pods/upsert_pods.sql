@@ -3,16 +3,21 @@
 -- (docs/contract.md#pods).
 -- Agents post every pod each minute: a post that changes nothing is recognised by reading alone and takes no lock. Rows
 -- that change are locked first, in the order of the names, so that addresses are compared with the row as it then is.
--- The pod instances behind the names are written every few minutes (`record_pod_instances`).
+-- The pod instances behind the names are written every few minutes (`record_pod_instances`), their labels and nodes when
+-- these change (`record_pod_labels`).
 create or replace function upsert_pods(doc json) returns integer
 language plpgsql
 as $$
 declare
   -- How often an unchanged pod is recorded as present.
-  step  constant interval := '5 minutes';
-  names text[];
-  noted text[];
-  moved text[];
+  step       constant interval := '5 minutes';
+  -- As the hash of labels: the next post records them.
+  unrecorded constant uuid := '00000000-0000-0000-0000-000000000000';
+  names      text[];
+  noted      text[];
+  moved      text[];
+  labelled   text[];
+  begun      text[];
 begin
   with input as (
     select * from json_to_recordset(doc) as i(
@@ -49,17 +54,18 @@ begin
       pod_name text, pod_ip text, pod_namespace text, pod_obj json, time_stamp timestamp, node_name text,
       is_dead boolean, pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text,
       workload_name text, capture_level text, host_network boolean, started_at timestamp, pod_uid text,
-      has_owner boolean, running_containers text[], image_digests text[])
+      has_owner boolean, labels_hash uuid, running_containers text[], image_digests text[])
     where i.pod_name = any (names)
   ), before as (
-    select pod_name, pod_ips, time_stamp from pod where pod_name = any (names)
+    select pod_name, pod_ips, time_stamp, pod_namespace, pod_uid, node_name, labels_hash
+    from pod where pod_name = any (names)
   ), written as (
     insert into pod as p (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
                           workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network,
-                          started_at, pod_uid, has_owner, running_containers, instance_post)
+                          started_at, pod_uid, has_owner, labels_hash, running_containers, instance_post)
     select pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
            workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network, started_at,
-           pod_uid, has_owner, running_containers, time_stamp
+           pod_uid, has_owner, labels_hash, running_containers, time_stamp
     from input order by pod_name
     on conflict (pod_name) do update set
       pod_ip                   = excluded.pod_ip,
@@ -81,6 +87,13 @@ begin
                                               p.pod_uid <> excluded.pod_uid),
       pod_uid                  = case when excluded.pod_obj is null then p.pod_uid else excluded.pod_uid end,
       has_owner                = case when excluded.pod_obj is null then p.has_owner else excluded.has_owner end,
+      -- The row takes an older post, the history does not: the next post may change the row without a change of labels.
+      labels_hash              = case when
+        excluded.time_stamp < p.time_stamp
+        and (excluded.node_name <> p.node_name or excluded.labels_hash <> p.labels_hash
+             or excluded.pod_uid <> p.pod_uid or excluded.pod_namespace <> p.pod_namespace)
+        then case when p.labels_hash is not null then unrecorded end
+        else merged_value(excluded.labels_hash, p.labels_hash, p.pod_uid <> excluded.pod_uid) end,
       instance_post            = case when
         p.instance_post is null
         or excluded.time_stamp not between p.instance_post - step and p.instance_post + step
@@ -94,7 +107,8 @@ begin
         -- The row takes a post older than the previous one, its instance takes only part of it: force the next write.
         then case when excluded.time_stamp < p.time_stamp then '-infinity' else excluded.time_stamp end
         else p.instance_post end
-    returning p.pod_name, p.pod_namespace, p.pod_ips, p.instance_post in (p.time_stamp, '-infinity') as is_noted
+    returning p.pod_name, p.pod_namespace, p.pod_ips, p.time_stamp, p.pod_uid, p.node_name, p.labels_hash,
+              p.instance_post in (p.time_stamp, '-infinity') as is_noted
   )
   select array_agg(w.pod_name) filter (where b.pod_ips is distinct from w.pod_ips),
          -- Other images than those of any instance: what is sent from now on is sent from them.
@@ -103,8 +117,15 @@ begin
              or i.image_digests <> '{}' and i.time_stamp >= b.time_stamp and not exists (
                select from pod_instance e
                where e.pod_name = w.pod_name and e.pod_namespace = w.pod_namespace
-                 and e.image_digests = i.image_digests and (i.pod_uid is null or e.pod_uid = i.pod_uid)))
-  into moved, noted
+                 and e.image_digests = i.image_digests and (i.pod_uid is null or e.pod_uid = i.pod_uid))),
+         array_agg(w.pod_name) filter (
+           where w.labels_hash is not null
+             and (b.pod_name is null
+                  or w.time_stamp >= b.time_stamp
+                     and (w.labels_hash is distinct from b.labels_hash or w.node_name <> b.node_name
+                          or w.pod_uid <> b.pod_uid or w.pod_namespace is distinct from b.pod_namespace))),
+         array_agg(w.pod_name) filter (where b.labels_hash is null or w.pod_uid <> b.pod_uid)
+  into moved, noted, labelled, begun
   from written w
   join input i on i.pod_name = w.pod_name
   left join before b on b.pod_name = w.pod_name;
@@ -117,6 +138,10 @@ begin
     select distinct unnest(p.pod_ips), p.pod_name from pod p where p.pod_name = any (moved)
     order by 1, 2
     on conflict do nothing;
+  end if;
+
+  if labelled is not null then
+    perform record_pod_labels(labelled, begun);
   end if;
 
   -- A post without a namespace belongs to that of the row.
