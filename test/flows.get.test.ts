@@ -137,7 +137,7 @@ const CASES: [query: string, expected: string[]][] = [
   ['peer=unresolved', ['debug-dns', 'nobody']],
   ['public=true', ['web-out', 'web2-out', 'six-out']],
   ['public=false', except('web-out', 'web2-out', 'six-out')],
-  ['label=app=db', ['web-db', 'db-web', 'db-node']],
+  ['label=app=db', ['web-db', 'db-web', 'db-node', 'odd']],
   ['from_label=app=web', ['web-svc', 'web-db', 'db-web', 'web-out']],
   ['from_label=app=web&to_label=app=db', ['web-db', 'db-web']],
   ['label=tier=back', []],
@@ -282,15 +282,16 @@ test('GET /flows 200: lines of JSON have the items of the pages, and say how the
     .map((line) => JSON.parse(line))
   const { items, observedSince } = await page()
   assert.deepEqual(lines.slice(0, -1), items)
-  const { observedUntil, ...end } = lines.at(-1)
+  const { observedUntil, resume, ...end } = lines.at(-1)
+  assert.equal(typeof resume, 'string')
   assert.deepEqual(end, { end: true, count: 10, nextAfter: null, observedSince, unstamped: 0 })
   const cut = (await get('?limit=2', 'application/x-ndjson')).text.trimEnd().split('\n')
   assert.equal(cut.length, 3)
-  const { count, nextAfter } = JSON.parse(cut[2]!)
-  assert.equal(count, 2)
+  const { count, nextAfter, resume: none } = JSON.parse(cut[2]!)
+  assert.deepEqual([count, none], [2, null])
   assert.equal((await page(`?after=${nextAfter}`)).items[0]!.uuid, 'six-out')
-  const none = await get('?namespace=none', 'application/x-ndjson')
-  assert.equal(JSON.parse(none.text).count, 0)
+  const empty = await get('?namespace=none', 'application/x-ndjson')
+  assert.equal(JSON.parse(empty.text).count, 0)
 })
 
 test('GET /flows 200: a table has a head, quotes what needs it, and no formula', async () => {
