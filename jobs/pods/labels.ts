@@ -10,7 +10,7 @@ const MAX_READ_AT_ONCE = 5_000
 
 /**
  * Whether row `r` is older than `days` and not needed for the time since: a later row holds for all of it, or there is
- * no record of the pod, or only one that is `expired`.
+ * no record of the pod, or only one that is `expired`; and no flow of the pod is stored of the time for which it holds.
  */
 const isUnused = (sql: Sql, days: number, expired: postgres.Fragment = sql`false`) => sql`
     r.since < now() at time zone 'utc' - make_interval(days => ${days})
@@ -18,7 +18,13 @@ const isUnused = (sql: Sql, days: number, expired: postgres.Fragment = sql`false
                  where o.pod_namespace = r.pod_namespace and o.pod_name = r.pod_name and o.since > r.since
                    and o.since < now() at time zone 'utc' - make_interval(days => ${days}))
          or not exists (select from pod p
-                        where p.pod_name = r.pod_name and p.pod_namespace = r.pod_namespace and not (${expired})))`
+                        where p.pod_name = r.pod_name and p.pod_namespace = r.pod_namespace and not (${expired})))
+    and not exists (select from traffic t
+                    where t.pod_name = r.pod_name and t.time_stamp >= r.since
+                      and t.time_stamp < coalesce((select min(o.since) from pod_labels o
+                                                   where o.pod_namespace = r.pod_namespace
+                                                     and o.pod_name = r.pod_name and o.since > r.since), 'infinity')
+                    offset 0)`
 
 /**
  * Deletes the labels of pods that are gone, and labels that others replaced, after `days` (docs/contract.md#retention).

@@ -354,6 +354,19 @@ test('the labels of a pod without a record are deleted once they are older than 
   assert.deepEqual(await labelRows(), ['shop gone 29', 'shop web 50'])
 })
 
+test('labels stay while a flow of the pod is stored of the time for which they hold', async () => {
+  const flowOf = (pod_name: string, days: number) => sql`
+    insert into traffic (uuid, pod_name, time_stamp) values (${`${pod_name}-${days}`}, ${pod_name}, ${ago(days * DAY)})`
+  for (const name of ['gone', 'other']) for (const days of [90, 80, 70]) await labels(name, days)
+  await flowOf('gone', 75)
+  await flowOf('gone', 100)
+  await flowOf('other', 65)
+  assert.equal(await count(), 4)
+  assert.equal((await run()).rows, 4)
+  assert.deepEqual(await labelRows(), ['shop gone 80', 'shop other 70'])
+  await sql`truncate traffic`
+})
+
 test('counting includes the labels of the pods that the pass deletes', async () => {
   await labelledPod('expired', 60, { is_dead: true, time_stamp: ago(40 * DAY) })
   await sql`truncate pod_instance`
