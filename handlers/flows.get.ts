@@ -86,7 +86,7 @@ export default route({
     const filter = filterOf(asked)
     const days = config.trafficRetentionDays
     const range = await readRange(db.read, asked.since, asked.until, days)
-    if (range === null) throw new HttpError(400, 'Query deserialize error: until: expected a time after since')
+    if (range === null) throw new HttpError(400, 'Query deserialize error: until: expected no time before since')
     const now = await readTimeLine(db.read)
 
     if (asked.follow) {

@@ -95,6 +95,7 @@ const except = (...some: string[]) => ALL.filter((one) => !some.includes(one))
 const CASES: [query: string, expected: string[]][] = [
   ['', ALL],
   ['namespace=tools', ['debug-dns']],
+  ['namespace=&label=&ip=%20&since=&until=', ALL],
   ['namespace=shop-2&namespace=tools', ['web2-out', 'debug-dns']],
   ['namespace=!shop', ['debug-dns', 'nobody', 'web2-out']],
   ['from_namespace=shop', ['web-svc', 'web-db', 'db-web', 'web-out', 'six-out']],
@@ -342,7 +343,6 @@ test('GET /flows 200: all flows of a long list, whatever the form, also where fe
 
 for (const [query, text] of [
   ['x=1', /^Query deserialize error: x: not known here: the parameters of this route are namespace, from_namespace, /],
-  ['namespace=', /^Query deserialize error: namespace\[0\]: expected a name/],
   ['namespace=a&namespace=!', /namespace\[1\]: expected a name/],
   ['workload=web', /workload\[0\]: expected namespace\/name or namespace\/Kind\/name/],
   ['workload=a/b/c/d', /workload\[0\]: expected/],
@@ -365,7 +365,7 @@ for (const [query, text] of [
   ['public=yes', /public\[0\]: expected true, false/],
   ['since=yesterday', /since: expected a time such as/],
   ['since=2026-02-30T00:00:00', /since: expected a time/],
-  ['since=1h&until=2h', /until: expected a time after since/],
+  ['since=1h&until=2h', /until: expected no time before since/],
   ['order=random', /order: /],
   ['limit=0', /limit: expected 1 to 20000/],
   ['limit=20001', /limit: expected 1 to 20000/],

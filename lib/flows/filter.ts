@@ -266,7 +266,8 @@ const PARAMETERS: readonly Parameter[] = (Object.keys(SUBJECTS) as Subject[]).fl
 
 function chosenValue(subject: Subject) {
   const { read, rule } = SUBJECTS[subject]
-  return z.string().transform((sent, c): Chosen => {
+  return z.string().transform((sent, c): Chosen | null => {
+    if (sent.trim() === '') return null
     const isExcluded = sent.startsWith('!')
     const text = isExcluded ? sent.slice(1) : sent
     const isText = text !== '' && text.length <= MAX_VALUE_CHARS && !text.includes('\0') && text.isWellFormed()
@@ -293,7 +294,7 @@ export const filterParameters = Object.fromEntries(
 /** The filter that the validated parameters of a query are. */
 export const filterOf = (parameters: Readonly<Record<string, unknown>>): FlowFilter =>
   PARAMETERS.flatMap(({ name, subject, side }) => {
-    const values = parameters[name] as readonly Chosen[]
+    const values = (parameters[name] as readonly (Chosen | null)[]).filter((one) => one !== null)
     if (values.length === 0) return []
     const chosen = (isExcluded: boolean) =>
       values.filter((one) => one.isExcluded === isExcluded).map(({ value }) => value)

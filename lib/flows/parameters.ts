@@ -21,7 +21,8 @@ const moment = (what: string) =>
   documentedAs(
     z
       .string()
-      .transform((sent, c): Moment => {
+      .transform((sent, c): Moment | null => {
+        if (sent.trim() === '') return null
         const [, count, unit] = /^(\d{1,10})([smhdw])$/.exec(sent) ?? []
         if (count !== undefined) return { secsAgo: Math.min(Number(count) * UNITS[unit!]!, MAX_SECS) }
         const time = parseInstant(sent)

@@ -19,7 +19,7 @@ const RANGE = fixed<
   { since: string; until: string; observed_since: string | null; observed_until: string; is_reversed: boolean }[]
 >(`
   select r.since::text, r.until::text, greatest(k.kept_since, r.since)::text as observed_since,
-         least(r.until, r.moment)::text as observed_until, r.since >= r.until as is_reversed
+         least(r.until, r.moment)::text as observed_until, r.since > r.until as is_reversed
   from (select n.moment,
                coalesce($1::text::timestamp, n.moment - make_interval(secs => $2::float8), '-infinity') as since,
                coalesce($3::text::timestamp, n.moment - make_interval(secs => $4::float8), 'infinity') as until
@@ -28,7 +28,7 @@ const RANGE = fixed<
     select greatest(t.time_stamp, r.moment - make_interval(days => nullif($5::int, 0))) as kept_since
     from traffic t order by t.time_stamp, t.uuid limit 1) k on true`)
 
-/** Returns null if `since` is not before `until`. */
+/** Returns null if `since` is after `until`. */
 export async function readRange(
   gate: Gate,
   since: Moment | null,
