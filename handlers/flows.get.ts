@@ -23,7 +23,6 @@ import {
   renderTable,
   startPosition,
   tableHead,
-  tableRecord,
   writeAfter,
   writeResume,
 } from '../lib/flows/index.ts'
@@ -100,7 +99,7 @@ export default route({
     const { order, limit, fields } = asked
     const { observedSince, observedUntil } = range
     const form = formOf(c)
-    const record = form === TABLE ? tableRecord(fields) : itemRecord(fields)
+    const record = itemRecord(fields)
     const cut = form === LINES ? { snapshot: now.snapshot } : {}
     const list = new FlowList(db.read, { filter, order, ...range, ...cut }, record, placeAfter(asked))
     const nextAfter = () => (list.after === null ? null : writeAfter(order, list.after))

@@ -170,7 +170,7 @@ test('GET /flows 200: an item is the traffic row, its stamps and both sides', as
   assert.deepEqual(
     Object.entries(kinds).map(([uuid, sides]) => [uuid, ...(sides as (Item | null)[]).map((side) => side?.kind)]),
     [
-      ['odd', undefined, undefined],
+      ['odd', null, null],
       ['nobody', 'pod', 'unresolved'],
       ['six-out', 'pod', 'external'],
       ['db-node', 'node', 'pod'],

@@ -56,7 +56,12 @@ export const renderTable: Render = async (record, found, plain) => {
 }
 
 /** The names of the columns. */
-export const tableHead = (record: z.ZodObject): Buffer => Buffer.from(`${Object.keys(record.shape).join(',')}\r\n`)
+export const tableHead = (record: z.ZodObject): Buffer =>
+  Buffer.from(
+    `${columnsOf(record)
+      .map(({ name }) => name)
+      .join(',')}\r\n`,
+  )
 
 /** The values of each column; null if one contains the separator or looks like a null. */
 function columnsOfJoined({ row, passed }: Rows, width: number): string[][] | null {

@@ -1,32 +1,36 @@
 import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
-import { storedJson } from '../records/column-kinds.ts'
+import { inColumns } from '../records/column-kinds.ts'
 import { TrafficRow } from '../traffic/index.ts'
 
 const text = z.string().nullable()
 
 /** A side of a flow (docs/contract.md#flow-queries). */
-const Endpoint = z
-  .strictObject({
-    kind: z
-      .enum(['pod', 'service', 'node', 'external', 'unresolved'])
-      .describe('`external`: a public address without a pod or service. `unresolved`: any other peer not known.'),
-    namespace: text,
-    name: text.describe('Of a pod or service; for a node, of the pod on its network.'),
-    workload: text.describe('`Kind/name`; null where it is not known, and for all but pods.'),
-    ip: text,
-    port: text,
-  })
-  .meta({ id: 'FlowEndpoint' })
-
-const endpoint = () => storedJson(Endpoint.nullable())
+const Endpoint = inColumns(
+  z
+    .strictObject({
+      kind: z
+        .enum(['pod', 'service', 'node', 'external', 'unresolved'])
+        .nullable()
+        .describe('`external`: a public address without a pod or service. `unresolved`: any other peer not known.'),
+      namespace: text,
+      name: text.describe('Of a pod or service; for a node, of the pod on its network.'),
+      workload: text.describe('`Kind/name`; null where it is not known, and for all but pods.'),
+      ip: text,
+      port: text,
+    })
+    .meta({
+      id: 'FlowEndpoint',
+      description: 'All null where `traffic_type` does not say which side opened the connection.',
+    }),
+)
 
 /** A flow with its stamps and its sides (docs/contract.md#flow-queries). */
 export const FlowItem = TrafficRow.extend({
   pod_workload_kind: text.describe('The workload of the pod when the flow was seen. Null where it was not recorded.'),
   pod_workload_name: text,
-  from: endpoint().describe('The side that opened the connection; null where `traffic_type` does not say.'),
-  to: endpoint().describe('The other side.'),
+  from: Endpoint,
+  to: Endpoint,
 }).meta({ id: 'FlowItem' })
 
 export const ITEM_FIELDS = Object.keys(FlowItem.shape) as (keyof typeof FlowItem.shape)[]
@@ -73,11 +77,7 @@ export const FlowLine = z
 
 const ENDPOINT_FIELDS = Object.keys(Endpoint.shape)
 
-/** The columns of a field in a table: an endpoint has one for each of its keys. */
-const columnsOfField = (field: ItemField): string[] =>
-  field === 'from' || field === 'to' ? ENDPOINT_FIELDS.map((key) => `${field}_${key}`) : [field]
-
-/** The record of a JSON answer with these fields, in their usual order. */
+/** The record with these fields, in their usual order. */
 export const itemRecord = (fields: readonly ItemField[]): z.ZodObject =>
   z.strictObject(
     Object.fromEntries(ITEM_FIELDS.filter((one) => fields.includes(one)).map((one) => [one, FlowItem.shape[one]])),
@@ -87,29 +87,14 @@ export const itemRecord = (fields: readonly ItemField[]): z.ZodObject =>
 export const followedRecord = (fields: readonly ItemField[]): z.ZodObject =>
   itemRecord(fields).extend({ update: z.boolean() })
 
-/** The record of a table with these fields. */
-export const tableRecord = (fields: readonly ItemField[]): z.ZodObject =>
-  z.strictObject(
-    Object.fromEntries(
-      ITEM_FIELDS.filter((one) => fields.includes(one)).flatMap((field) =>
-        columnsOfField(field).map((column) => [column, FlowItem.shape[column as ItemField] ?? text]),
-      ),
-    ),
-  )
-
 const OWN = 'own'
 const PEER = 'peer'
-const bySide = (egress: string, ingress: string, value: (side: string) => string) =>
-  `case t.traffic_type when 'EGRESS' then ${value(egress)} when 'INGRESS' then ${value(ingress)} end`
-const directed = (value: (side: string) => string, suffix: string) => `
-    ${bySide(OWN, PEER, value)} as "from${suffix}",
-    ${bySide(PEER, OWN, value)} as "to${suffix}"`
+const directed = (key: string) => `
+    case t.traffic_type when 'EGRESS' then ${OWN}.${key} when 'INGRESS' then ${PEER}.${key} end as from_${key},
+    case t.traffic_type when 'EGRESS' then ${PEER}.${key} when 'INGRESS' then ${OWN}.${key} end as to_${key}`
 
-/** The columns of items and tables for flows `t`, beside those of `traffic`. */
-export const SIDE_COLUMNS = [
-  directed((side) => `row_to_json(${side})::text`, ''),
-  ...ENDPOINT_FIELDS.map((key) => directed((side) => `${side}.${key}`, `_${key}`)),
-].join(',')
+/** The columns of items for flows `t`, beside those of `traffic`. */
+export const SIDE_COLUMNS = ENDPOINT_FIELDS.map(directed).join(',')
 
 /** Joins the two sides to flows `t`. */
 export const SIDES = `

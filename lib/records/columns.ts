@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { columnKinds } from './column-kinds.ts'
+import { columnKinds, isInColumns } from './column-kinds.ts'
 
 /** How the text that PostgreSQL returns for a column becomes JSON. A `list` is an array of text. */
 export type ColumnKind = 'text' | 'time' | 'zonedTime' | 'number' | 'boolean' | 'json' | 'list'
@@ -15,6 +15,10 @@ export interface Column {
   readonly kind: ColumnKind
   /** The key in snake_case. */
   readonly name: string
+  /** The JSON between the value before and this one, but for the comma or the brace: `"key":`. */
+  readonly head: string
+  /** The JSON behind the value: the brace of an object that ends with it. */
+  readonly tail: string
 }
 
 const declared = new WeakMap<RecordSchema, readonly Column[]>()
@@ -23,14 +27,30 @@ const declared = new WeakMap<RecordSchema, readonly Column[]>()
 export function columnsOf(record: RecordSchema): readonly Column[] {
   let columns = declared.get(record)
   if (columns === undefined) {
-    columns = Object.entries(record.shape).map(([key, schema]) => ({
-      key,
-      kind: kindOf(schema as z.ZodType),
-      name: key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    }))
+    columns = Object.entries(record.shape).flatMap(([key, schema]) =>
+      isInColumns(schema as z.ZodType) ? membersOf(key, schema as RecordSchema) : [columnOf(key, schema as z.ZodType)],
+    )
     declared.set(record, columns)
   }
   return columns
+}
+
+const columnOf = (key: string, schema: z.ZodType, head = `"${key}":`, tail = ''): Column => ({
+  ...{ key, head, tail, kind: kindOf(schema) },
+  name: key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+})
+
+/** The columns of a member that is an object: `from_kind` for the key `kind` of `from`. */
+function membersOf(outer: string, { shape }: RecordSchema): Column[] {
+  const members = Object.entries(shape)
+  return members.map(([key, schema], i) =>
+    columnOf(
+      `${outer}_${key}`,
+      schema as z.ZodType,
+      `${i === 0 ? `"${outer}":{` : ''}"${key}":`,
+      i === members.length - 1 ? '}' : '',
+    ),
+  )
 }
 
 /** The text of each column of the rows `alias`, for `plainRow`; null stays null. */

@@ -13,7 +13,6 @@ const NONE = -1
 const NULL_MARK = 0x01
 const NULL = Buffer.from('null')
 const COMMA = 0x2c
-const CLOSE = 0x7d
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 const COMMA_BYTES = Buffer.from(',')
@@ -35,6 +34,8 @@ interface Layout {
   /** `{"pod_name":`, `,"pod_ip":`, ... */
   readonly heads: readonly Buffer[]
   readonly words: readonly Float64Array[]
+  /** The end of a row. */
+  readonly close: Buffer
   readonly headsBytes: number
 }
 
@@ -44,11 +45,12 @@ function layoutOf(record: RecordSchema): Layout {
   let layout = layouts.get(record)
   if (layout === undefined) {
     const columns = columnsOf(record)
-    const heads = columns.map(({ key }, i) => Buffer.from(`${i === 0 ? '{' : ','}"${key}":`))
+    const heads = columns.map(({ head }, i) => Buffer.from(i === 0 ? `{${head}` : `${columns[i - 1]!.tail},${head}`))
     layout = {
       columns,
       heads,
       words: heads.map(wordsOf),
+      close: Buffer.from(`${columns.at(-1)!.tail}}`),
       headsBytes: heads.reduce((sum, { length }) => sum + length, 0),
     }
     layouts.set(record, layout)
@@ -58,8 +60,8 @@ function layoutOf(record: RecordSchema): Layout {
 
 /** The JSON of one row of `plainColumns`; `from` is the index of its first column. */
 export function plainRow(record: RecordSchema, row: RawRow, from = 0): Buffer {
-  const { columns, heads, headsBytes } = layoutOf(record)
-  let room = headsBytes + 1
+  const { columns, heads, close, headsBytes } = layoutOf(record)
+  let room = headsBytes + close.length
   for (let c = 0; c < columns.length; c++) {
     const length = row[from + c]?.length ?? 0
     room += (columns[c]!.kind === 'text' ? length * MAX_ESCAPE_BYTES : length) + MAX_EXTRA_BYTES
@@ -71,7 +73,7 @@ export function plainRow(record: RecordSchema, row: RawRow, from = 0): Buffer {
     const value = row[from + c]!
     end = value === null ? copy(out, end, NULL) : write(columns[c]!.kind, out, end, value, 0, NONE)
   }
-  out[end++] = CLOSE
+  end = copy(out, end, close)
   return out.subarray(0, end)
 }
 
@@ -93,14 +95,16 @@ export function joinedRows(
   from = 0,
   between = COMMA,
 ): Required<Omit<Page<never>, 'last'>> | null {
-  const { columns, heads, words, headsBytes } = layoutOf(record)
+  const { columns, heads, words, close, headsBytes } = layoutOf(record)
   const count = Number(row[from])
   const nulls = Number(row[from + 1])
   if (count === 0) return { json: Buffer.alloc(0), array: Buffer.from('[]'), count }
   const values = row.slice(from + 2, from + 2 + columns.length) as Buffer[]
   const bytes = values.reduce((sum, { length }) => sum + length, 0)
   const out = Buffer.allocUnsafe(
-    bytes + Math.min(bytes, MAX_SPARE_BYTES) + count * (headsBytes + 2 + MAX_EXTRA_BYTES * columns.length),
+    bytes +
+      Math.min(bytes, MAX_SPARE_BYTES) +
+      count * (headsBytes + close.length + 1 + MAX_EXTRA_BYTES * columns.length),
   )
   const view = viewOf(out)
   const views = values.map(viewOf)
@@ -130,7 +134,7 @@ export function joinedRows(
         at[c] = stoppedAt + 1
       }
     }
-    out[end++] = CLOSE
+    end = copy(out, end, close)
   }
   // There were more escapes than room for them, and writes beyond the end were lost.
   const isWhole = end < out.length && nullsSeen === nulls && values.every((value, c) => at[c] === value.length + 1)

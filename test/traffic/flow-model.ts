@@ -349,7 +349,7 @@ function assertTime(text: string): never {
 // ---- Items ----------------------------------------------------------------------------------------------------------
 
 export interface Side {
-  kind: Kind
+  kind: Kind | null
   namespace: Text
   name: Text
   workload: Text
@@ -357,8 +357,10 @@ export interface Side {
   port: Text
 }
 
-/** `from` and `to` of an item, null where the direction is not known. */
-export function sides(flow: StoredFlow): { from: Side | null; to: Side | null } {
+const NONE: Side = { kind: null, namespace: null, name: null, workload: null, ip: null, port: null }
+
+/** `from` and `to` of an item, all null where the direction is not known. */
+export function sides(flow: StoredFlow): { from: Side; to: Side } {
   const own: Side = {
     kind: 'pod',
     namespace: flow.pod_namespace,
@@ -376,7 +378,7 @@ export function sides(flow: StoredFlow): { from: Side | null; to: Side | null } 
     port: flow.traffic_in_out_port,
   }
   const from = opener(flow)
-  if (from === null) return { from: null, to: null }
+  if (from === null) return { from: NONE, to: NONE }
   return from === 'own' ? { from: own, to: peer } : { from: peer, to: own }
 }
 
