@@ -86,9 +86,9 @@ export default route({
     const days = config.trafficRetentionDays
     const range = await readRange(db.read, asked.since, asked.until, days)
     if (range === null) throw new HttpError(400, 'Query deserialize error: until: expected no time before since')
-    const now = await readTimeLine(db.read)
 
     if (asked.follow) {
+      const now = await readTimeLine(db.read)
       const start =
         asked.resume === null
           ? startPosition(now, asked.since === null ? null : range.since)
@@ -100,12 +100,13 @@ export default route({
     const { observedSince, observedUntil } = range
     const form = formOf(c)
     const record = itemRecord(fields)
-    const cut = form === LINES ? { snapshot: now.snapshot } : {}
+    const now = form === LINES ? await readTimeLine(db.read) : null
+    const cut = now === null ? {} : { snapshot: now.snapshot }
     const list = new FlowList(db.read, { filter, order, ...range, ...cut }, record, placeAfter(asked))
     const nextAfter = () => (list.after === null ? null : writeAfter(order, list.after))
     const facts = () => ({ nextAfter: nextAfter(), observedSince, observedUntil, unstamped: list.unstamped })
 
-    if (form === LINES) {
+    if (now !== null) {
       // A list up to now goes on where it was cut off from the flows that are being written.
       const resume = () =>
         asked.until === null && list.isOver

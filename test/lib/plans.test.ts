@@ -221,6 +221,16 @@ const examples: Record<string, Example[]> = {
     { path: '/pod/traffic/big', statements: 4, isOrdered: true },
     { path: '/pod/traffic/odd', statements: 2, isOrdered: true },
   ],
+  // A filter is applied to the flows in the order of time, up to a number of them.
+  'GET /flows': ['', '?order=oldest&limit=3', '?namespace=ns-7&label=a=b&node=n&workload=a/b'].map((query) => ({
+    path: `/flows${query}`,
+    ...{ statements: 2, isOrdered: true },
+  })),
+  'GET /flows/hints': [
+    ...['namespace', 'node', 'pod', 'service', 'workload', 'label', 'ip', 'port'].map((field) => ({
+      path: `/flows/hints?field=${field}&prefix=a`,
+    })),
+  ],
   'GET /pod/syscalls/:name': [{ path: '/pod/syscalls/pod-7' }],
   'GET /svc/info': [{ path: '/svc/info', isWhole: true }],
   'GET /svc/ip/:ip': [{ path: '/svc/ip/10.96.0.7' }],
