@@ -985,10 +985,9 @@ table public.traffic with (fillfactor=95)
   first_tx xid8
   constraint traffic_pkey PRIMARY KEY (uuid)
   CREATE INDEX traffic_by_pod ON public.traffic USING btree (pod_name, time_stamp DESC, uuid DESC)
-  CREATE INDEX traffic_by_tx ON public.traffic USING brin ((((tx)::text)::bigint)) WITH (pages_per_range='32',
-      autosummarize='on')
   CREATE UNIQUE INDEX traffic_flow ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision,
       pod_port, traffic_in_out_port)
+  CREATE INDEX traffic_in_order_of_writing ON public.traffic USING btree (tx)
   CREATE INDEX traffic_newest ON public.traffic USING btree (time_stamp DESC, uuid DESC)
   CREATE UNIQUE INDEX traffic_pkey ON public.traffic USING btree (uuid)
   CREATE INDEX traffic_rules_of_pod ON public.traffic USING btree (hash_record(ROW(pod_name)), hash_record(ROW(pod_name,
@@ -1234,6 +1233,8 @@ function public.id_rank(id text) returns integer language sql immutable parallel
 
 function public.images_to_refresh(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text,
       payloads text, is_reread boolean, is_moved boolean) language sql stable
+
+function public.inet_of(address text) returns inet language sql immutable parallel safe
 
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb,
       pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe

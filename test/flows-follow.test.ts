@@ -86,7 +86,7 @@ const insert = (uuid: string, time = '2026-03-01T10:00:00') =>
   app.sql`insert into traffic (uuid, pod_name, pod_namespace, pod_ip, traffic_type, traffic_in_out_ip, time_stamp)
           values (${uuid}, 'web', 'shop', ${`10.0.0.${n++}`}, 'EGRESS', '10.1.1.1', ${time})`
 
-test('GET /flows?follow=true 200: a token at once, then each flow that is stored, and nothing from before', async () => {
+test('GET /flows 200 with follow: a token at once, then each flow that is stored, and nothing from before', async () => {
   await insert('before')
   const client = await new Client().start()
   assert.ok(client.isBeating)
@@ -101,7 +101,7 @@ test('GET /flows?follow=true 200: a token at once, then each flow that is stored
   await until('it is no longer counted', () => app.deps.followers.size === 0)
 })
 
-test('GET /flows?follow=true 200: with `since` the history first, in the order of time', async () => {
+test('GET /flows 200 with follow: with `since` the history first, in the order of time', async () => {
   await app.sql`truncate traffic`
   await app.sql`insert into traffic (uuid, time_stamp)
                 select 'h' || n, timestamp '2026-03-01' + n * interval '1 second' from generate_series(1, 2500) n`
@@ -113,7 +113,7 @@ test('GET /flows?follow=true 200: with `since` the history first, in the order o
   await client.stop()
 })
 
-test('GET /flows?follow=true 200: a filter applies to the history and to new flows', async () => {
+test('GET /flows 200 with follow: a filter applies to the history and to new flows', async () => {
   await app.sql`truncate traffic`
   await insert('mine')
   await app.sql`insert into traffic (uuid, time_stamp) values ('other', '2026-03-01T10:00:00')`
@@ -128,7 +128,7 @@ test('GET /flows?follow=true 200: a filter applies to the history and to new flo
   await client.stop()
 })
 
-test('GET /flows?follow=true 200: a flow whose transaction ends late is neither missed nor repeated', async () => {
+test('GET /flows 200 with follow: a flow whose transaction ends late is neither missed nor repeated', async () => {
   await app.sql`truncate traffic`
   const fromNow = await new Client().start()
   let listed: Client | undefined
@@ -162,7 +162,7 @@ test('GET /flows?follow=true 200: a flow whose transaction ends late is neither 
   await listed!.stop()
 })
 
-test('GET /flows?follow=true 200: what a list had is not repeated while transactions that began before it end one by one', async () => {
+test('GET /flows 200 with follow: what a list had is not repeated while transactions that began before it end one by one', async () => {
   await app.sql`truncate traffic`
   const slow = (uuid: string) => {
     let end!: () => void
@@ -193,7 +193,7 @@ test('GET /flows?follow=true 200: what a list had is not repeated while transact
   await client.stop()
 })
 
-test('GET /flows?follow=true 200: a flow that was written again before it was read is new, not an update', async () => {
+test('GET /flows 200 with follow: a flow that was written again before it was read is new, not an update', async () => {
   await app.sql`truncate traffic`
   const client = await new Client().start()
   await client.stop()
@@ -205,7 +205,7 @@ test('GET /flows?follow=true 200: a flow that was written again before it was re
   await client.stop()
 })
 
-test('GET /flows?follow=true 200: a flow of which more becomes known comes again as an update', async () => {
+test('GET /flows 200 with follow: a flow of which more becomes known comes again as an update', async () => {
   await app.sql`truncate traffic`
   const now = new Date().toISOString().slice(0, 19)
   const early = await new Client().start()
@@ -233,7 +233,7 @@ test('GET /flows?follow=true 200: a flow of which more becomes known comes again
   await newcomer.stop()
 })
 
-test('GET /flows?follow=true 200: more flows than one statement reads, of one transaction, with breaks in between', async () => {
+test('GET /flows 200 with follow: more flows than one statement reads, of one transaction, with breaks in between', async () => {
   await app.sql`truncate traffic`
   const client = await new Client('&fields=uuid').start()
   await client.stop()
@@ -249,7 +249,7 @@ test('GET /flows?follow=true 200: more flows than one statement reads, of one tr
   assert.equal(client.uuids.length, 3_501)
 })
 
-test('GET /flows?follow=true: random transactions and readers that are cut off: none missing, none twice', async () => {
+test('GET /flows with follow: random transactions and readers that are cut off: none missing, none twice', async () => {
   await app.sql`truncate traffic`
   const random = (limit: number) => Math.floor(Math.random() * limit)
   const clients = await Promise.all(
@@ -302,7 +302,7 @@ test('GET /flows?follow=true: random transactions and readers that are cut off: 
   for (const client of clients) await client.stop()
 })
 
-test('GET /flows?follow=true 410: a token of another database, of a later backup, or older than what is kept', async () => {
+test('GET /flows 410: a token of another database, of a later backup, or older than what is kept', async () => {
   const client = await new Client().start()
   await client.stop()
   const keys = JSON.parse(Buffer.from(client.resume, 'base64url').toString())
@@ -359,7 +359,7 @@ test('GET /flows 400: a token with another filter, with `since`, and without `fo
   }
 })
 
-test('GET /flows?follow=true 503: more than 200 followers', async () => {
+test('GET /flows 503: more than 200 followers', async () => {
   const followers = Array.from({ length: 200 }, () => ({ caughtUpAt: 0, wake: () => {} }))
   for (const one of followers) app.deps.followers.add(one)
   const answer = await app.get('/flows?follow=true')

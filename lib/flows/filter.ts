@@ -207,32 +207,54 @@ const readName: Read = (text) => text
 interface Values {
   readonly read: Read
   readonly rule: string
+  /** A pattern of values for the OpenAPI document; not of all where no pattern can say it. */
+  readonly pattern: string
   readonly about: string
   readonly words?: readonly string[]
 }
 
 const oneOfWords = (...words: string[]): Values => ({
-  ...{ read: oneOf(words), rule: `expected ${words.join(', ')}`, words },
+  ...{ read: oneOf(words), rule: `expected ${words.join(', ')}`, words, pattern: words.join('|') },
   about: words.map((word) => `\`${word}\``).join(', '),
 })
-const values = (read: Read, rule: string, about: string): Values => ({ read, rule, about })
+const values = (read: Read, rule: string, about: string, pattern: string): Values => ({ read, rule, about, pattern })
+
+const NAME = '[^\\u0000!][^\\u0000]*'
+const SEGMENT = '[^\\u0000/]+'
+const FIRST_SEGMENT = '[^\\u0000/!][^\\u0000/]*'
+const BYTE = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
+const GROUPS = '[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,2}'
+const ADDRESS = `(?:${BYTE}\\.){3}${BYTE}(?:/(?:3[0-2]|[12]?\\d))?|${GROUPS}::(?:${GROUPS})?(?:/(?:12[0-8]|1[01]\\d|[1-9]?\\d))?`
+const PORT = '6553[0-5]|655[0-2]\\d|65[0-4]\\d\\d|6[0-4]\\d{3}|[1-5]\\d{4}|\\d{1,4}'
 
 export const SUBJECTS: Readonly<Record<Subject, Values>> = {
-  namespace: values(readName, 'expected a name', 'a name'),
+  namespace: values(readName, 'expected a name', 'a name', NAME),
   workload: values(
     readWorkload,
     'expected namespace/name or namespace/Kind/name',
     '`namespace/name` or `namespace/Kind/name`',
+    `${FIRST_SEGMENT}/${SEGMENT}(?:/${SEGMENT})?`,
   ),
-  pod: values(readPod, 'expected namespace/name or namespace/prefix*', '`namespace/name` or `namespace/prefix*`'),
-  service: values(readService, 'expected namespace/name', '`namespace/name`'),
-  ip: values(readAddress, 'expected an address or a CIDR', 'an address or a CIDR'),
-  label: values(readLabel, 'expected key=value', '`key=value`, a label that the pod had at the time of the flow'),
-  node: values(readName, 'expected a name', 'a name'),
+  pod: values(
+    readPod,
+    'expected namespace/name or namespace/prefix*',
+    '`namespace/name` or `namespace/prefix*`',
+    `${FIRST_SEGMENT}/${SEGMENT}`,
+  ),
+  service: values(readService, 'expected namespace/name', '`namespace/name`', `${FIRST_SEGMENT}/${SEGMENT}`),
+  ip: values(readAddress, 'expected an address or a CIDR', 'an address or a CIDR, in any spelling', ADDRESS),
+  label: values(
+    readLabel,
+    'expected key=value',
+    '`key=value`, a label that the pod had at the time of the flow',
+    '[^\\u0000=!][^\\u0000=]*=[^\\u0000]*',
+  ),
+  node: values(readName, 'expected a name', 'a name', NAME),
   port: values(
     readPort,
     `expected a port of 0 to ${MAX_PORT}, or two with a hyphen`,
     'a port of the server, or `first-last`',
+    `${PORT}|[1-9]\\d{0,2}-[1-9]\\d{3}`,
   ),
   protocol: oneOfWords('TCP', 'UDP', 'SCTP'),
   verdict: oneOfWords('ALLOW', 'DROP'),
@@ -281,7 +303,7 @@ function chosenValue(subject: Subject) {
 const valuesOf = ({ subject, side }: Parameter) =>
   documentedAs(z.array(chosenValue(subject)).max(MAX_VALUES, `more than ${MAX_VALUES} values`).default([]), {
     type: 'array',
-    items: { type: 'string' },
+    items: { type: 'string', maxLength: MAX_VALUE_CHARS, pattern: `^\\s*$|^!?(?:${SUBJECTS[subject].pattern})$` },
     maxItems: MAX_VALUES,
     description: `${ofSide(subject) ? `${SIDE_TEXTS[side]}: ` : ''}${SUBJECTS[subject].about}. \`!\` in front excludes.`,
   })

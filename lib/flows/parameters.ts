@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cursorOf, cursorText, writeCursor } from '../http/request/cursor.ts'
+import { ANY_TIME_OR_BLANK } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { fromPostgres, parseInstant, parseNaive } from '../time/timestamp.ts'
 import { filterParameters } from './filter.ts'
@@ -15,6 +16,7 @@ const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_4
 /** A century: further back than any flow. */
 const MAX_SECS = 3_155_760_000
 
+const MOMENT_PATTERN = `${ANY_TIME_OR_BLANK}|^\\d{1,10}[smhdw]$`
 const MOMENT_RULE = 'expected a time such as 2026-01-31T09:00:00Z, or a distance from now such as 15m or 7d'
 
 const moment = (what: string) =>
@@ -32,7 +34,11 @@ const moment = (what: string) =>
       })
       .nullable()
       .default(null),
-    { type: 'string', description: `${what}: RFC 3339, naive UTC, or a distance from now in s, m, h, d or w.` },
+    {
+      type: 'string',
+      pattern: MOMENT_PATTERN,
+      description: `${what}: RFC 3339, naive UTC, or a distance from now in s, m, h, d or w.`,
+    },
   )
 
 const NewestAfter = z.tuple([
@@ -56,7 +62,10 @@ const fields = documentedAs(
       return z.NEVER
     })
     .default(ITEM_FIELDS),
-  { type: 'string', description: 'The fields wanted, separated by commas; all by default.' },
+  {
+    ...{ type: 'string', pattern: `^(?:${ITEM_FIELDS.join('|')})(?:,(?:${ITEM_FIELDS.join('|')}))*$` },
+    description: 'The fields wanted, separated by commas; all by default.',
+  },
 )
 
 const limit = documentedAs(

@@ -24,6 +24,7 @@ const capabilities: Record<string, { rows: readonly string[]; alerts: readonly s
       'BrokerReadsShed',
       'BrokerBodiesShed',
       'BrokerEntriesRejected',
+      'BrokerFollowersBehind',
     ],
   },
   audit: { rows: ['Audit'], alerts: ['BrokerAuditFlowsShed', 'BrokerEvaluatorUnreachable'] },

@@ -42,6 +42,12 @@ interface Statement {
   parameters: number
 }
 
+/** A statement that was put together as one text. */
+interface Composed {
+  text: string
+  values: never[]
+}
+
 const PREFIX = 'explain (format json) '
 const home = await startApp()
 let heard: Statement[] = []
@@ -50,11 +56,28 @@ let heard: Statement[] = []
 function explaining(gate: Gate): Gate {
   const listen = async (statement: (sql: Sql, isOutcomeUnknown: boolean) => unknown) => {
     let query: unknown
+    let composed: Composed | undefined
     const answer = await gate((sql) => {
-      const explained = sql`explain (format json) ${statement(sql, false) as ReturnType<typeof sql>}`
+      const heardSql = new Proxy(sql, {
+        get: (target, name) =>
+          name !== 'unsafe'
+            ? Reflect.get(target, name)
+            : (text: string, values?: never[], options?: object) => {
+                if (values !== undefined) composed = { text, values }
+                return target.unsafe(text, values, options)
+              },
+      })
+      const made = statement(heardSql, false) as ReturnType<typeof sql>
+      const explained = composed
+        ? (sql.unsafe(PREFIX + composed.text, composed.values, { prepare: false }) as never)
+        : sql`explain (format json) ${made}`
       query = explained
       return explained
     })
+    if (composed) {
+      heard.push({ text: composed.text, parameters: composed.values.length, plan: planOf(answer[0]!) })
+      return
+    }
     const { string, types } = (query as { statement: { string: string; types: number[] } }).statement
     assert.ok(string.startsWith(PREFIX))
     heard.push({ text: string.slice(PREFIX.length), parameters: types.length, plan: planOf(answer[0]!) })
@@ -222,14 +245,20 @@ const examples: Record<string, Example[]> = {
     { path: '/pod/traffic/odd', statements: 2, isOrdered: true },
   ],
   // A filter is applied to the flows in the order of time, up to a number of them.
-  'GET /flows': ['', '?order=oldest&limit=3', '?namespace=ns-7&label=a=b&node=n&workload=a/b'].map((query) => ({
-    path: `/flows${query}`,
-    ...{ statements: 2, isOrdered: true },
-  })),
+  'GET /flows': [
+    { path: '/flows', statements: 2, isOrdered: true },
+    // A value that joined columns cannot carry.
+    { path: '/flows?order=oldest&limit=3', statements: 3, isOrdered: true },
+    // More flows than the first statement examines.
+    { path: '/flows?namespace=ns-7&label=a=b&node=n&workload=a/b', statements: 3, isOrdered: true },
+  ],
   'GET /flows/hints': [
-    ...['namespace', 'node', 'pod', 'service', 'workload', 'label', 'ip', 'port'].map((field) => ({
+    ...['namespace', 'node', 'pod', 'service', 'ip', 'port'].map((field) => ({
       path: `/flows/hints?field=${field}&prefix=a`,
     })),
+    // Up to ten thousand rows are searched.
+    { path: '/flows/hints?field=workload&prefix=a', walked: ['pod'] },
+    { path: '/flows/hints?field=label&prefix=a', walked: ['pod_labels'], isOpaque: true },
   ],
   'GET /pod/syscalls/:name': [{ path: '/pod/syscalls/pod-7' }],
   'GET /svc/info': [{ path: '/svc/info', isWhole: true }],

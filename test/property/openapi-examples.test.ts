@@ -18,6 +18,7 @@ const token = TOKENS.BROKER_TOKEN_READ
 const WITH: Record<string, Record<string, string>> = {
   '/compute/contention': { namespace: 'shop' },
   '/attestations/policy': { mode: 'audit' },
+  '/flows': { since: '', until: '', follow: 'false', resume: '', after: '' },
 }
 
 for (const [path, { get }] of Object.entries(document.paths)) {
@@ -37,6 +38,7 @@ for (const [path, { get }] of Object.entries(document.paths)) {
         for (const { name, in: place } of parameters) {
           const value = WITH[path]?.[name] ?? values[name]
           if (place === 'path') target = target.replace(`{${name}}`, encodeURIComponent(String(value)))
+          else if (Array.isArray(value)) for (const one of value) query.append(name, String(one))
           else if (value !== undefined) query.set(name, String(value))
         }
         // URL parsers remove a path segment of one or two dots.
