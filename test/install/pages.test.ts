@@ -34,6 +34,7 @@ const NOT_RUN: readonly (readonly [command: RegExp, why: string])[] = [
     /^helm (install|upgrade) /,
     'takes a cluster: docs.test.ts renders it where there is a helm, and holds its values to the chart',
   ],
+  [/^curl -sN .*follow=true/, 'goes on for nine minutes: flows-follow.test.ts follows flows'],
   [/^kubectl /, 'takes a cluster: docs.test.ts holds its names to the chart'],
   [/^npm ci( && npm (start|test) .*)?$/, 'installs: .ci/run does it, and private-folder.test.ts starts a clone'],
   [
