@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import test, { after } from 'node:test'
 import { lateResolve } from '../jobs/late-resolve.ts'
 import { runPass } from '../jobs/pass.ts'
 import { startApp } from './support/app.ts'
@@ -8,6 +8,10 @@ import { until } from './support/until.ts'
 const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '14' })
 
 type Line = Record<string, unknown>
+
+// A failed test leaves its clients connected, and these would keep the process alive.
+const started = new Set<Client>()
+after(() => Promise.all([...started].map((client) => client.stop())))
 
 /** A client that follows: `lines` has the flows up to the last token, as a reader keeps them. */
 class Client {
@@ -25,6 +29,7 @@ class Client {
 
   /** Connects, goes on from the last token, and reads in the background. */
   async start(): Promise<this> {
+    started.add(this)
     this.#unsure = []
     const resume = this.resume === '' ? '' : `&resume=${this.resume}`
     const query = this.resume === '' ? this.#query : this.#query.replace(/&since=[^&]*/, '')

@@ -88,7 +88,7 @@ export const FlowParameters = z
     ...filterParameters,
     since: moment('From this time on'),
     until: moment('Before this time'),
-    order: z.enum(['newest', 'oldest']).default('newest'),
+    order: z.enum(['newest', 'oldest']).default('newest').describe('By time, then by uuid.'),
     limit,
     after: documentedAs(
       cursorOf(NewestAfter, (sent) => JSON.parse(Buffer.from(sent, 'base64url').toString()), writeCursor),

@@ -56,6 +56,6 @@ test('flows of a filled table keep null stamps, the table is not rewritten, and 
   const [after] = await sql`select tx::text::bigint > (select max(tx::text::bigint) from traffic where uuid <> 'after')
     or not exists (select from traffic where uuid <> 'after' and tx is not null) as is_last from traffic where uuid = 'after'`
   assert.equal(after!.is_last, true)
-  const [index] = await sql`select indisvalid from pg_index where indexrelid = 'traffic_by_tx'::regclass`
+  const [index] = await sql`select indisvalid from pg_index where indexrelid = 'traffic_in_order_of_writing'::regclass`
   assert.equal(index!.indisvalid, true)
 })
