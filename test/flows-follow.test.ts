@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
+import { routes } from '../handlers/router.ts'
 import { lateResolve } from '../jobs/late-resolve.ts'
 import { runPass } from '../jobs/pass.ts'
+import { createApp } from '../lib/app/app.ts'
 import { startApp } from './support/app.ts'
 import { until } from './support/until.ts'
 
@@ -20,13 +22,15 @@ class Client {
   readonly kept: Line[] = []
   resume = ''
   readonly #query: string
+  readonly #target: Pick<typeof app.app, 'request'>
   #unsure: Line[] = []
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   end: Line | undefined
-  isBeating = false
+  beats = 0
 
-  constructor(query = '') {
+  constructor(query = '', target: Pick<typeof app.app, 'request'> = app.app) {
     this.#query = query
+    this.#target = target
   }
 
   /** Connects, goes on from the last token, and reads in the background. */
@@ -35,7 +39,7 @@ class Client {
     this.#unsure = []
     const resume = this.resume === '' ? '' : `&resume=${this.resume}`
     const query = this.resume === '' ? this.#query : this.#query.replace(/&since=[^&]*/, '')
-    const answer = await app.app.request(`/flows?follow=true${query}${resume}`)
+    const answer = await this.#target.request(`/flows?follow=true${query}${resume}`)
     assert.equal(answer.status, 200, answer.status === 200 ? '' : await answer.text())
     assert.equal(answer.headers.get('content-type'), 'application/x-ndjson')
     const reader = answer.body!.getReader() as ReadableStreamDefaultReader<Uint8Array>
@@ -64,7 +68,7 @@ class Client {
     this.kept.push(...this.#unsure)
     this.#unsure = []
     this.resume = line.resume as string
-    if (line.heartbeat) this.isBeating = true
+    if (line.heartbeat) this.beats++
     if (line.end) this.end = line
   }
 
@@ -96,7 +100,7 @@ const insert = (uuid: string, time = '2026-03-01T10:00:00') =>
 test('GET /flows 200 with follow: a token at once, then each flow that is stored, and nothing from before', async () => {
   await insert('before')
   const client = await new Client().start()
-  assert.ok(client.isBeating)
+  assert.equal(client.beats, 1)
   const post = { uuid: 'posted', pod_name: 'web', pod_ip: '10.0.0.200', time_stamp: '2026-03-01T10:00:00' }
   assert.equal((await app.post('/pod/traffic', post)).status, 200)
   await client.has('posted')
@@ -364,6 +368,50 @@ test('GET /flows 400: a token with another filter, with `since`, and without `fo
     assert.equal(answer.status, 400, answer.text)
     assert.match(answer.text, text)
   }
+})
+
+test('GET /flows 200 with follow: a heartbeat when nothing comes, and after the longest time an end with a token', async () => {
+  await app.sql`truncate traffic`
+  const { followers } = app.deps
+  const { heartbeatMs, longestMs } = followers
+  try {
+    followers.heartbeatMs = 300
+    const client = await new Client().start()
+    const first = client.resume
+    await until('a further heartbeat', () => client.beats > 2)
+    assert.equal(client.end, undefined)
+    followers.longestMs = 1
+    await until('the end', () => client.end)
+    assert.deepEqual(client.end, { end: true, count: 0, resume: client.resume })
+    await until('it is no longer counted', () => followers.size === 0)
+    followers.longestMs = longestMs
+    await insert('between')
+    // Either token goes on with what came since.
+    const again = new Client()
+    again.resume = first
+    for (const one of [client, again]) {
+      await one.start()
+      await one.has('between')
+      await one.stop()
+    }
+  } finally {
+    Object.assign(followers, { heartbeatMs, longestMs })
+  }
+})
+
+test('GET /flows 200 with follow: the stream ends when the process does', async () => {
+  let isDraining = false
+  const other = createApp({ ...app.deps, draining: () => isDraining }, routes)
+  const client = await new Client('', other).start()
+  isDraining = true
+  await until('the end', () => client.end)
+  assert.equal(client.end!.resume, client.resume)
+})
+
+test('HEAD /flows with follow: nobody follows', async () => {
+  const answer = await app.request('HEAD', '/flows?follow=true')
+  assert.equal(answer.status, 200)
+  assert.equal(app.deps.followers.size, 0)
 })
 
 test('GET /flows 503: more than 200 followers', async () => {

@@ -13,9 +13,6 @@ import { type Position, rangeEnd, type TimeLine, writeResume } from './resume.ts
 
 /** Flows that one statement reads. */
 const ROWS = 1_000
-const HEARTBEAT_MS = 15_000
-/** The edge proxy and the limit for slow readers end an answer after ten minutes. */
-const LONGEST_MS = 9 * 60_000
 const SECOND_MS = 1_000
 
 /** The pieces of such a stream. Each ends with a line that has the token of its end. */
@@ -38,7 +35,7 @@ export function follow(
   let isEnded = false
   let woken = () => {}
   const follower: Follower = { caughtUpAt: startedAt, wake: () => woken() }
-  followers.add(follower)
+  followers.requireRoom()
   const end = () => {
     isEnded = true
     followers.delete(follower)
@@ -106,11 +103,13 @@ export function follow(
 
   return {
     async next() {
+      // Not before: the stream of an answer to HEAD is never read, and never cancelled.
+      if (!isEnded) followers.add(follower)
       try {
         while (!isEnded) {
           const now = performance.now()
           const isMoved = followers.lookedAt > startedAt && followers.timeLine !== timeLine.name
-          if (draining() || isMoved || now - startedAt >= LONGEST_MS) {
+          if (draining() || isMoved || now - startedAt >= followers.longestMs) {
             const last = line({ end: true, count })
             end()
             return last
@@ -127,11 +126,11 @@ export function follow(
             share?.keep(0)
           } else if (followers.newest < BigInt(position.base))
             follower.caughtUpAt = Math.max(follower.caughtUpAt, followers.lookedAt)
-          if (performance.now() - sentAt >= HEARTBEAT_MS) {
+          if (performance.now() - sentAt >= followers.heartbeatMs) {
             sentAt = performance.now()
             return line({ heartbeat: true })
           }
-          if (lines === null) await wait(HEARTBEAT_MS)
+          if (lines === null) await wait(followers.heartbeatMs)
         }
         return null
       } catch (error) {

@@ -8,6 +8,10 @@ import { readTimeLine } from './resume.ts'
 const MAX_FOLLOWERS = 200
 /** Between two looks at what is new. */
 const TICK_MS = 250
+/** The edge proxy gives up an answer after 45 seconds without a byte. */
+const HEARTBEAT_MS = 15_000
+/** The edge proxy and the limit for slow readers end an answer after ten minutes. */
+const LONGEST_MS = 9 * 60_000
 
 export interface Follower {
   /** When it last had everything, by `performance.now()`. */
@@ -22,11 +26,17 @@ export class Followers {
   readonly #open = new Set<Follower>()
   readonly #reads = new Map<string, Promise<unknown>>()
   #isLooking = false
-  /** What was found at `lookedAt`: flows of transactions before `upper` can be read, and the newest one that wrote any. */
-  timeLine = ''
-  upper = 0n
-  newest = 0n
+  /** When the database was last looked at, by `performance.now()`. The next three are from then. */
   lookedAt = 0
+  timeLine = ''
+  /** All transactions before this one have ended. */
+  upper = 0n
+  /** The newest transaction that wrote a flow. */
+  newest = 0n
+  /** A stream has a line at least this often. */
+  heartbeatMs = HEARTBEAT_MS
+  /** A stream ends after this time. */
+  longestMs = LONGEST_MS
 
   constructor(db: Database, log: Log) {
     this.#db = db
@@ -44,11 +54,14 @@ export class Followers {
   }
 
   /** Throws 503 if there are too many. */
-  add(follower: Follower): void {
+  requireRoom(): void {
     if (this.#open.size >= MAX_FOLLOWERS)
       throw new HttpError(503, `${MAX_FOLLOWERS} clients follow flows here: ask another replica, or retry later`, {
         'retry-after': '5',
       })
+  }
+
+  add(follower: Follower): void {
     this.#open.add(follower)
     if (!this.#isLooking) void this.#look()
   }

@@ -60,6 +60,15 @@ export async function readTimeLine(gate: Gate): Promise<TimeLine> {
 const hashOf = (filter: FlowFilter): string =>
   createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 16)
 
+/** Whether PostgreSQL reads a text as a pg_snapshot: `xmin:xmax:xip,...`. */
+function isSnapshot(text: string): boolean {
+  const [, xmin, xmax, running] = /^(\d{1,19}):(\d{1,19}):(\d{1,19}(?:,\d{1,19})*)?$/.exec(text) ?? []
+  if (xmin === undefined || xmax === undefined) return false
+  const ids = [xmin, ...(running?.split(',') ?? []), xmax].map(BigInt)
+  const isAscending = ids.every((id, i) => i === 0 || id >= ids[i - 1]!)
+  return isAscending && ids[0]! > 0n && (running === undefined || ids.at(-2)! < ids.at(-1)!)
+}
+
 const xid = z.string().regex(/^\d{1,19}$/)
 const time = cursorText.refine((text) => text === '' || parseNaive(text.replace(' ', 'T')) !== null)
 const Keys = z.tuple([
@@ -69,7 +78,7 @@ const Keys = z.tuple([
   cursorText,
   z.int().min(0),
   // seen, base, upper, tx, uuid
-  z.string().regex(/^$|^\d{1,19}:\d{1,19}:(\d{1,19}(,\d{1,19})*)?$/),
+  z.string().refine((text) => text === '' || isSnapshot(text)),
   xid,
   xid,
   xid,
