@@ -22,6 +22,7 @@ export interface StormOptions {
 
 class FollowingReader {
   readonly #storm: Storm
+  readonly #url: () => string
   readonly uuids: string[] = []
   updates = 0
   connections = 0
@@ -31,8 +32,10 @@ class FollowingReader {
   #isStopped = false
   readonly done: Promise<void>
 
-  constructor(storm: Storm) {
+  /** `url` of where it asks; by default any replica. */
+  constructor(storm: Storm, url = () => storm.anyUrl()) {
     this.#storm = storm
+    this.#url = url
     this.done = this.#run()
   }
 
@@ -51,7 +54,7 @@ class FollowingReader {
 
   #follow(): Promise<void> {
     const start = this.#resume === '' ? '&since=2000-01-01T00:00:00' : `&resume=${this.#resume}`
-    const url = `${this.#storm.anyUrl()}/flows?follow=true&fields=uuid${start}`
+    const url = `${this.#url()}/flows?follow=true&fields=uuid${start}`
     return new Promise((resolve, reject) => {
       const request = http.get(url, { agent: false }, (answer) => {
         if (answer.statusCode !== 200) {
@@ -139,6 +142,11 @@ export class Storm {
   noteLine(uuid: string): void {
     const at = this.#answeredAt.get(uuid)
     if (at !== undefined) this.delaysMs.push(performance.now() - at)
+  }
+
+  /** Adds a reader that asks elsewhere, as through a proxy. */
+  addReader(url: string): void {
+    this.readers.push(new FollowingReader(this, () => url))
   }
 
   /** Kills the oldest replica and starts another one. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { startEdge } from '../edge/support.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
@@ -39,4 +40,17 @@ test('followers of three replicas, of which one after the other is killed, have 
     `${storm.stored} flows, ${FOLLOWERS} followers, ${storm.kills} kills; from the answer to a post to the line: ` +
       `p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms; refused: ${storm.refusals.length}`,
   )
+})
+
+test('a reader behind the edge proxy has each flow once, as soon as another one', async () => {
+  const database = await createTestDatabase()
+  const storm = await Storm.start({ databaseUrl: database.url, replicas: 1, followers: 1, pauseMs: 20 })
+  const edge = await startEdge(storm.brokers[0]!.url)
+  storm.addReader(`http://127.0.0.1:${edge.port}`)
+  // A proxy that waits for the end of an answer would pass on nothing.
+  await until('flows through the proxy', () => storm.readers[1]!.uuids.length > FLOWS_BETWEEN)
+  await storm.finish()
+  assert.equal(storm.readers[1]!.connections, 1)
+  for (const { uuids } of storm.readers) assert.equal(new Set(uuids).size, storm.stored)
+  for (const { uuids } of storm.readers) assert.equal(uuids.length, storm.stored)
 })
