@@ -64,8 +64,8 @@ function deletePods({ config, db, signal }: JobContext, days: number): Promise<P
 }
 
 /**
- * Deletes pods that are gone for longer than dead pods are kept: their rows, the instances behind their names, and their
- * labels, also those that a living pod had before.
+ * Deletes pods that are gone for longer than dead pods are kept: their rows, the instances behind their names, and
+ * their labels, also those that a living pod had before.
  */
 export const deadPodRetention: Job = {
   name: 'dead-pod-retention',

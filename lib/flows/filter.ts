@@ -36,8 +36,8 @@ export type FlowFilter = readonly Condition[]
 type Side = 'either' | 'from' | 'to'
 
 /**
- * How a subject compares a flow `t` with the values: SQL with `$values` for the JSON array of the values. `pod` is about
- * the side of the flow's own pod and `peer` about the other one.
+ * How a subject compares a flow `t` with the values: SQL with `$values` for the JSON array of the values. `pod` is
+ * about the side of the flow's own pod, `peer` about the other one.
  */
 type Comparison = { readonly pod: string; readonly peer: string } | { readonly flow: string }
 
@@ -84,7 +84,8 @@ const COMPARISONS = {
     peer: `coalesce(t.peer_kind in ('pod', 'service') and t.peer_namespace = any (${TEXTS}), false)`,
   },
   workload: {
-    pod: `(t.pod_namespace is not null and ${isWorkload('t.pod_namespace', 't.pod_workload_kind', 't.pod_workload_name')})`,
+    pod: `(t.pod_namespace is not null
+      and ${isWorkload('t.pod_namespace', 't.pod_workload_kind', 't.pod_workload_name')})`,
     peer: `coalesce(t.peer_kind = 'pod' and ${isWorkload('t.peer_namespace', PEER_KIND, PEER_WORKLOAD)}, false)`,
   },
   pod: {
@@ -107,16 +108,18 @@ const COMPARISONS = {
   },
   port: {
     flow: `coalesce(case when ${SERVER_PORT} ~ '^[0-9]{1,5}$' then exists (
-      select from ${records('first int, last int')} where (${SERVER_PORT})::int between v.first and v.last) end, false)`,
+      select from ${records('first int, last int')}
+      where (${SERVER_PORT})::int between v.first and v.last) end, false)`,
   },
   protocol: { flow: `coalesce(t.ip_protocol = any (${TEXTS}), false)` },
   verdict: { flow: `coalesce(t.decision = any (${TEXTS}), false)` },
   seen_by: {
-    flow: `coalesce(case t.traffic_type when 'EGRESS' then 'from' when 'INGRESS' then 'to' end = any (${TEXTS}), false)`,
+    flow: `coalesce(
+      case t.traffic_type when 'EGRESS' then 'from' when 'INGRESS' then 'to' end = any (${TEXTS}), false)`,
   },
   peer: {
-    flow: `(case when t.peer_kind is not null then t.peer_kind when is_public_address(t.traffic_in_out_ip) then 'external'
-             else 'unresolved' end = any (${TEXTS}))`,
+    flow: `(case when t.peer_kind is not null then t.peer_kind
+             when is_public_address(t.traffic_in_out_ip) then 'external' else 'unresolved' end = any (${TEXTS}))`,
   },
   public: { flow: `(coalesce(is_public_address(t.traffic_in_out_ip), false)::text = any (${TEXTS}))` },
 } as const satisfies Record<string, Comparison>
@@ -224,7 +227,9 @@ const SEGMENT = '[^\\u0000/]+'
 const FIRST_SEGMENT = '[^\\u0000/!][^\\u0000/]*'
 const BYTE = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const GROUPS = '[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,2}'
-const ADDRESS = `(?:${BYTE}\\.){3}${BYTE}(?:/(?:3[0-2]|[12]?\\d))?|${GROUPS}::(?:${GROUPS})?(?:/(?:12[0-8]|1[01]\\d|[1-9]?\\d))?`
+const IPV4 = `(?:${BYTE}\\.){3}${BYTE}(?:/(?:3[0-2]|[12]?\\d))?`
+const IPV6 = `${GROUPS}::(?:${GROUPS})?(?:/(?:12[0-8]|1[01]\\d|[1-9]?\\d))?`
+const ADDRESS = `${IPV4}|${IPV6}`
 const PORT = '6553[0-5]|655[0-2]\\d|65[0-4]\\d\\d|6[0-4]\\d{3}|[1-5]\\d{4}|\\d{1,4}'
 
 export const SUBJECTS: Readonly<Record<Subject, Values>> = {
@@ -300,12 +305,19 @@ function chosenValue(subject: Subject) {
   })
 }
 
-const valuesOf = ({ subject, side }: Parameter) =>
-  documentedAs(z.array(chosenValue(subject)).max(MAX_VALUES, `more than ${MAX_VALUES} values`).default([]), {
+const aboutOf = ({ subject, side }: Parameter) =>
+  `${ofSide(subject) ? `${SIDE_TEXTS[side]}: ` : ''}${SUBJECTS[subject].about}. \`!\` in front excludes.`
+
+const valuesOf = (parameter: Parameter) =>
+  documentedAs(z.array(chosenValue(parameter.subject)).max(MAX_VALUES, `more than ${MAX_VALUES} values`).default([]), {
     type: 'array',
-    items: { type: 'string', maxLength: MAX_VALUE_CHARS, pattern: `^\\s*$|^!?(?:${SUBJECTS[subject].pattern})$` },
+    items: {
+      type: 'string',
+      maxLength: MAX_VALUE_CHARS,
+      pattern: `^\\s*$|^!?(?:${SUBJECTS[parameter.subject].pattern})$`,
+    },
     maxItems: MAX_VALUES,
-    description: `${ofSide(subject) ? `${SIDE_TEXTS[side]}: ` : ''}${SUBJECTS[subject].about}. \`!\` in front excludes.`,
+    description: aboutOf(parameter),
   })
 
 /** The parameters of a filter, for the schema of a query whose parameters may be repeated. */

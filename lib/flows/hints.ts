@@ -19,34 +19,31 @@ const distinct = (table: string, column: string, condition = 'true') => `
       where starts_with(one.value, (select p from prefix)))
     select one.value from one where starts_with(one.value, (select p from prefix)) limit ${MAX_HINTS}) found`
 
-/** Names of the namespaces that a prefix `namespace/name` may be about: one if it has a slash. */
+/** The namespaces that a prefix `namespace/name` may be about, one if it has a slash, with the rest of the prefix. */
 const NAMESPACES = (table: string, column: string) => `
   namespaces as (
-    select split_part(p, '/', 1) as namespace, substr(p, strpos(p, '/') + 1) as rest from prefix where strpos(p, '/') > 0
+    select split_part(p, '/', 1) as namespace, substr(p, strpos(p, '/') + 1) as rest
+    from prefix where strpos(p, '/') > 0
     union all
     select v.value, '' from (${distinct(table, column)}) v where strpos((select p from prefix), '/') = 0)`
+
+/** Values `namespace/name`, by an index of both columns. */
+const qualified = (table: string, namespace: string, name: string) => `
+    with ${NAMESPACES(table, namespace)}
+    select distinct n.namespace || '/' || t.${name} as value
+    from namespaces n
+    cross join lateral (
+      select t.${name} from ${table} t where t.${namespace} = n.namespace and t.${name} >= n.rest
+      order by t.${name} limit ${MAX_HINTS}) t
+    where starts_with(t.${name}, n.rest)`
 
 const RECENT = `(select t.* from traffic t order by t.time_stamp desc, t.uuid desc limit ${SEARCHED}) t`
 
 const LOOK_UPS: Readonly<Partial<Record<Subject, string>>> = {
   namespace: `${distinct('pod', 'pod_namespace')} union ${distinct('service', 'svc_namespace')}`,
   node: distinct('pod', 'node_name', 'not t.is_dead'),
-  pod: `
-    with ${NAMESPACES('pod', 'pod_namespace')}
-    select n.namespace || '/' || t.pod_name as value
-    from namespaces n
-    cross join lateral (
-      select t.pod_name from pod t where t.pod_namespace = n.namespace and t.pod_name >= n.rest
-      order by t.pod_name limit ${MAX_HINTS}) t
-    where starts_with(t.pod_name, n.rest)`,
-  service: `
-    with ${NAMESPACES('service', 'svc_namespace')}
-    select distinct n.namespace || '/' || t.svc_name as value
-    from namespaces n
-    cross join lateral (
-      select t.svc_name from service t where t.svc_namespace = n.namespace and t.svc_name >= n.rest
-      order by t.svc_name limit ${MAX_HINTS}) t
-    where starts_with(t.svc_name, n.rest)`,
+  pod: qualified('pod', 'pod_namespace', 'pod_name'),
+  service: qualified('service', 'svc_namespace', 'svc_name'),
   workload: `
     with ${NAMESPACES('pod', 'pod_namespace')}
     select distinct n.namespace || '/' || t.workload_kind || '/' || t.workload_name as value

@@ -1,4 +1,4 @@
-/** Reads flows in the order in which they were written, so that nothing is missed (docs/contract.md#following-flows). */
+/** Reads flows in the order in which they were written, so that none is missed (docs/contract.md#following-flows). */
 import type { z } from 'zod'
 import type { Gate } from '../db/index.ts'
 import { joinedColumns, plainColumns, type RawRow } from '../records/index.ts'

@@ -1,6 +1,6 @@
 /**
- * Resume tokens of followers: where a stream of flows goes on (docs/contract.md#following-flows). A token belongs to one
- * database and time line, because another one numbers its transactions anew, and to one filter.
+ * Resume tokens of followers: where a stream of flows goes on (docs/contract.md#following-flows). A token belongs to
+ * one database and time line, because another one numbers its transactions anew, and to one filter.
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -13,9 +13,9 @@ import type { FlowFilter } from './filter.ts'
 import type { Place } from './read.ts'
 
 /**
- * Where a follower stands. It has all flows that were written by transactions before `base`, and by those of the snapshot
- * `seen`. It is reading those from `base` up to `upper`: up to `tx`, and within that one up to `uuid`. Before that it
- * reads the history: the flows from `since` on that `seen` has, behind `place`.
+ * Where a follower stands. It has all flows that were written by transactions before `base`, and by those that the
+ * snapshot `seen` has. Of those between `base` and `upper` it has read up to `tx`, and within that one up to `uuid`.
+ * Before that it reads the history: the flows from `since` on that `seen` has. Of these it has read up to `place`.
  */
 export interface Position {
   /** Text of a pg_snapshot; null where `base` says it all. */
@@ -109,8 +109,8 @@ export function writeResume(name: string, filter: FlowFilter, at: number, positi
 }
 
 /**
- * The position of a token. Throws 400 for one of another filter, and 410 for one of another database, or one so old that
- * flows may have been deleted that were never sent.
+ * The position of a token. Throws 400 for one of another filter, and 410 for one of another database, or one so old
+ * that flows may have been deleted that were never sent.
  */
 export function readResume(keys: Keys, filter: FlowFilter, now: TimeLine, retentionDays: number): Position {
   const [, name, hash, at, seen, base, upper, tx, uuid, since, isHistory, placeTime, placeUuid] = keys

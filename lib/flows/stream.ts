@@ -14,8 +14,8 @@ interface Form {
 }
 
 /**
- * A list of flows as the pieces of an answer, `limit` of them at most, each read when the one before was sent. The first
- * one is read at once, so that an error is still an answer; a later one resets the connection.
+ * A list of flows, at most `limit`, as the pieces of an answer. Each piece is read when the one before was sent. The
+ * first one is read at once, so that an error is still an answer; a later error resets the connection.
  */
 export async function flowStream(
   c: Context,

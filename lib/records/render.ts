@@ -86,8 +86,8 @@ export function plainRows(record: RecordSchema, rows: readonly RawRow[], from = 
 
 /**
  * The JSON of all rows in one row of `joinedColumns`; `from` is the index of its first column, and `between` the byte
- * between two rows. Null for the rare rows that the joined form cannot carry: a value contains a separator, or very many
- * bytes need escaping.
+ * between two rows. Null for the rare rows that the joined form cannot carry: a value contains a separator, or very
+ * many bytes need escaping.
  */
 export function joinedRows(
   record: RecordSchema,

@@ -1,6 +1,6 @@
 /**
- * Followers of flows on several replicas behind a pooler, while agents post and replicas are killed. Each follower keeps
- * a file as a real reader does: what came behind its last token is dropped when its connection ends.
+ * Followers of flows on several replicas behind a pooler, while agents post and replicas are killed. Each follower
+ * keeps a file as a real reader does: what came behind its last token is dropped when its connection ends.
  */
 import http from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'

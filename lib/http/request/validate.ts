@@ -152,8 +152,8 @@ interface Asked {
 
 /**
  * Validates the query; 400 names the parameter. Unknown parameters are 400 unless `ignored`. The first of a repeated
- * one counts; with a list of those that may be repeated, each of these is a list of all its values, and any other one that
- * is repeated is 400.
+ * one counts. With `repeated`, the parameters named there are lists of all their values, and any other one that is
+ * repeated is 400.
  */
 export function query<S extends z.ZodObject>(
   schema: S,

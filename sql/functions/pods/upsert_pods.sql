@@ -3,8 +3,8 @@
 -- (docs/contract.md#pods).
 -- Agents post every pod each minute: a post that changes nothing is recognised by reading alone and takes no lock. Rows
 -- that change are locked first, in the order of the names, so that addresses are compared with the row as it then is.
--- The pod instances behind the names are written every few minutes (`record_pod_instances`), their labels and nodes when
--- these change (`record_pod_labels`).
+-- The pod instances behind the names are written every few minutes (`record_pod_instances`), their labels and nodes
+-- when these change (`record_pod_labels`).
 create or replace function upsert_pods(doc json) returns integer
 language plpgsql
 as $$
