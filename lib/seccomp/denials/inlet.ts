@@ -18,23 +18,23 @@ const MAX_STATEMENTS = 100
 
 /**
  * Claims denials whose workload was unknown when they arrived and is known now. `skip locked` makes each row count in
- * only one replica: the one that claims it.
+ * only one replica: the one that claims it. The update takes a list of ids: as a join, whose rows the planner cannot
+ * estimate, it could compare each row of the table with each of the list.
  */
 const claim = fixed<(Delta & { rows: number })[]>(`
   with late as materialized (
-    select d.id, d.uncounted
+    select d.id, d.uncounted, d.pod_namespace, d.workload_kind, d.workload_name, d.action
     from seccomp_denial d
     where d.uncounted > 0 and d.workload_kind is not null and d.workload_name is not null
     order by d.id
     limit ${ROWS_AT_ONCE}
     for update skip locked),
   claimed as (
-    update seccomp_denial d set uncounted = 0 from late l where d.id = l.id
-    returning d.pod_namespace, d.workload_kind, d.workload_name, d.action, l.uncounted)
-  select c.pod_namespace as workload_namespace, c.workload_kind, c.workload_name, c.action,
-         sum(c.uncounted)::float8 as denials, count(*)::integer as rows
-  from claimed c
-  group by c.pod_namespace, c.workload_kind, c.workload_name, c.action`)
+    update seccomp_denial d set uncounted = 0 where d.id = any (array(select l.id from late l)))
+  select l.pod_namespace as workload_namespace, l.workload_kind, l.workload_name, l.action,
+         sum(l.uncounted)::float8 as denials, count(*)::integer as rows
+  from late l
+  group by l.pod_namespace, l.workload_kind, l.workload_name, l.action`)
 
 interface DenialInletOptions {
   readonly db: Database
