@@ -8,6 +8,7 @@ import computeFindings from './compute/findings.get.ts'
 import computeHistory from './compute/history.get.ts'
 import computeLatest from './compute/latest.get.ts'
 import computeNodes from './compute/nodes.get.ts'
+import flowEdges from './flows/edges.get.ts'
 import flowHints from './flows/hints.get.ts'
 import flows from './flows.get.ts'
 import health from './health.get.ts'
@@ -69,7 +70,7 @@ export const routes = [
   ...[index, health, metrics, version, openApi],
   ...[podSpec, podMarkDead, podInfo, podNamespaces, podByName, podByAddress, podList],
   ...[trafficPost, trafficBatch, traffic, trafficByName],
-  ...[flows, flowHints],
+  ...[flows, flowEdges, flowHints],
   ...[syscallsPost, syscallsByName],
   ...[serviceSpec, serviceInfo, serviceByAddress],
   ...[auditVerdicts],

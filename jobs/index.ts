@@ -3,6 +3,7 @@ import { auditRetention } from './audit-retention.ts'
 import { computeFold } from './compute-fold.ts'
 import { computeRetention } from './compute-retention.ts'
 import { deadPodRetention } from './dead-pod-retention.ts'
+import { flowEdges } from './flow-edges.ts'
 import { imageInventoryRetention } from './image-inventory-retention.ts'
 import type { Job } from './job.ts'
 import { lateResolve } from './late-resolve.ts'
@@ -18,6 +19,7 @@ export const chains: readonly (readonly Job[])[] = [
   [lateResolve, staleSweep],
   [auditRetention, deadPodRetention],
   [trafficRetention],
+  [flowEdges],
   [imageInventoryRetention],
   [supplyChainRefresh],
   [attestationRetention],

@@ -18,6 +18,7 @@ export const JOB_LOCKS = {
   'compute-fold': 11,
   'compute-retention': 12,
   'version-check': 13,
+  'flow-edges': 14,
 } as const
 
 export type JobName = keyof typeof JOB_LOCKS

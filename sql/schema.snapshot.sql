@@ -455,6 +455,77 @@ table public.finding_sent
   CREATE INDEX finding_sent_by_name ON public.finding_sent USING btree (name, digest, source) WHERE (name IS NOT NULL)
   CREATE INDEX finding_sent_by_payload ON public.finding_sent USING btree (digest, source)
 
+table public.flow_edge with (fillfactor=70)
+  id uuid not null
+  traffic_type text collate "C" not null
+  pod_namespace text collate "C"
+  pod_workload_kind text collate "C"
+  pod_workload_name text collate "C"
+  pod_name text collate "C"
+  peer_kind text collate "C"
+  peer_namespace text collate "C"
+  peer_workload_kind text collate "C"
+  peer_workload_name text collate "C"
+  peer_name text collate "C"
+  traffic_in_out_ip text collate "C"
+  is_public boolean not null
+  port text collate "C"
+  ip_protocol text collate "C"
+  decision text collate "C"
+  flows bigint not null
+  pods bigint not null
+  first_seen_at timestamp without time zone not null
+  last_new_at timestamp without time zone not null
+  counted_at timestamp without time zone not null
+  constraint flow_edge_pkey PRIMARY KEY (id)
+  CREATE INDEX flow_edge_by_first_seen ON public.flow_edge USING btree (first_seen_at)
+  CREATE UNIQUE INDEX flow_edge_pkey ON public.flow_edge USING btree (id)
+
+table public.flow_edge_cursor with (fillfactor=50)
+  is_only boolean not null default true
+  next_tx xid8 not null
+  time_stamp timestamp without time zone
+  uuid text collate "C"
+  as_of timestamp without time zone
+  looked_tx xid8
+  looked_at timestamp without time zone
+  counted_at timestamp without time zone not null default '-infinity'::timestamp without time zone
+  swept_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid
+  constraint flow_edge_cursor_is_only_check CHECK (is_only)
+  constraint flow_edge_cursor_pkey PRIMARY KEY (is_only)
+  CREATE UNIQUE INDEX flow_edge_cursor_pkey ON public.flow_edge_cursor USING btree (is_only)
+
+table public.flow_edge_pending
+  uuid text collate "C" not null
+  time_stamp timestamp without time zone not null
+  reporter text collate "C"
+  traffic_type text collate "C" not null
+  pod_namespace text collate "C"
+  pod_workload_kind text collate "C"
+  pod_workload_name text collate "C"
+  pod_name text collate "C"
+  peer_kind text collate "C"
+  peer_namespace text collate "C"
+  peer_workload_kind text collate "C"
+  peer_workload_name text collate "C"
+  peer_name text collate "C"
+  traffic_in_out_ip text collate "C"
+  is_public boolean not null
+  port text collate "C"
+  ip_protocol text collate "C"
+  decision text collate "C"
+  counted_at timestamp without time zone not null
+  constraint flow_edge_pending_pkey PRIMARY KEY (uuid)
+  CREATE INDEX flow_edge_pending_by_time ON public.flow_edge_pending USING btree (time_stamp)
+  CREATE UNIQUE INDEX flow_edge_pending_pkey ON public.flow_edge_pending USING btree (uuid)
+
+table public.flow_edge_pod with (fillfactor=90)
+  edge_id uuid not null
+  pod_name text collate "C" not null
+  last_new_at timestamp without time zone not null
+  constraint flow_edge_pod_pkey PRIMARY KEY (edge_id, pod_name)
+  CREATE UNIQUE INDEX flow_edge_pod_pkey ON public.flow_edge_pod USING btree (edge_id, pod_name)
+
 table public.image with (fillfactor=80)
   digest text collate "C" not null
   repository text collate "C"
@@ -917,6 +988,18 @@ table public.service with (fillfactor=80)
   CREATE INDEX service_by_namespace ON public.service USING btree (svc_namespace, svc_name, svc_ip)
   CREATE UNIQUE INDEX service_pkey ON public.service USING btree (svc_ip)
 
+table public.service_backend
+  svc_namespace text collate "C" not null
+  svc_name text collate "C" not null
+  port text collate "C" not null
+  protocol text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  target_port text collate "C" not null
+  constraint service_backend_pkey PRIMARY KEY (svc_namespace, svc_name, port, protocol)
+  CREATE UNIQUE INDEX service_backend_pkey ON public.service_backend USING btree (svc_namespace, svc_name, port,
+      protocol)
+
 table public.summary_image
   image_digest text collate "C" not null
   payloads text not null
@@ -984,6 +1067,7 @@ table public.traffic with (fillfactor=95)
   tx xid8 default pg_current_xact_id()
   first_tx xid8
   constraint traffic_pkey PRIMARY KEY (uuid)
+  CREATE INDEX traffic_by_first_tx ON public.traffic USING btree (first_tx) WHERE (first_tx IS NOT NULL)
   CREATE INDEX traffic_by_pod ON public.traffic USING btree (pod_name, time_stamp DESC, uuid DESC)
   CREATE UNIQUE INDEX traffic_flow ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision,
       pod_port, traffic_in_out_port)
@@ -1172,6 +1256,9 @@ function public.contribution_rank(c syscall_contribution, is_awaited boolean) re
 
 function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql strict
 
+function public.count_flow_edges(at_once integer, open_secs double precision) returns TABLE(flows bigint, is_last
+      boolean) language sql strict
+
 function public.coverage_gap(stored runtime_coverage, next runtime_coverage) returns text language sql immutable
       parallel safe
 
@@ -1208,6 +1295,11 @@ function public.drop_file_sets(ids bytea[]) returns integer language plpgsql
 
 function public.drop_pages(sent image_report, page_set text) returns void language sql
 
+function public.edge_of_flow(t traffic) returns TABLE(traffic_type text, pod_namespace text, pod_workload_kind text,
+      pod_workload_name text, pod_name text, peer_kind text, peer_namespace text, peer_workload_kind text,
+      peer_workload_name text, peer_name text, traffic_in_out_ip text, is_public boolean, port text, ip_protocol text,
+      decision text) language sql immutable parallel safe
+
 function public.exact_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint)
       language sql stable parallel safe
 
@@ -1215,6 +1307,8 @@ function public.expected_links(of_digest text, of_source text) returns TABLE(ima
       language sql stable parallel safe
 
 function public.expire_aliases(max_aliases bigint) returns TABLE(aliases bigint, deleted bigint) language sql strict
+
+function public.expire_flow_edges(days integer, at_once integer) returns bigint language sql strict
 
 function public.expire_pages(of_digest text, of_source text, of_set text, ttl_secs integer) returns bigint language
       plpgsql
@@ -1317,6 +1411,8 @@ function public.record_facts(posted image_finding[]) returns void language sql
 function public.record_pod_instances(doc json, moment timestamp without time zone) returns void language plpgsql
 
 function public.record_pod_labels(names text[], begun text[]) returns void language sql
+
+function public.record_service_backends(is_held boolean) returns bigint language sql strict
 
 function public.record_syscall_times(of_namespace text, of_kind text, of_workload text, old_names text[], new_names
       text[], sent json, moment timestamp without time zone) returns void language plpgsql

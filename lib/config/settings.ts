@@ -177,6 +177,12 @@ export const rows = {
     BATCH_ROWS,
     'Flows that one statement of such a pass examines.',
   ),
+  flowEdgeRetentionDays: whole(
+    'FLOW_EDGE_RETENTION_DAYS',
+    90,
+    [0, MAX_DAYS],
+    'Days after which edges of flows that no live pod needs are deleted; 0 = never.',
+  ),
   trafficMaxRowsPerPod: whole(
     'POD_TRAFFIC_MAX_ROWS_PER_POD',
     0,

@@ -78,6 +78,9 @@ const SERVER_PORT = `case t.traffic_type when 'EGRESS' then t.traffic_in_out_por
 const HAS_LABEL = `l.labels @> any (array(
     select json_build_object(v.key, v.value)::jsonb from ${records('key text, value text')}))`
 
+const isPort = (port: string) => `case when ${port} ~ '^[0-9]{1,5}$' then exists (
+  select from ${records('first int, last int')} where (${port})::int between v.first and v.last) end`
+
 const COMPARISONS = {
   namespace: {
     pod: `coalesce(t.pod_namespace = any (${TEXTS}), false)`,
@@ -106,11 +109,7 @@ const COMPARISONS = {
     pod: ofPod(`l.node_name = any (${TEXTS})`),
     peer: `case when t.peer_kind in ('pod', 'node') then ${ofPeer(`l.node_name = any (${TEXTS})`)} else false end`,
   },
-  port: {
-    flow: `coalesce(case when ${SERVER_PORT} ~ '^[0-9]{1,5}$' then exists (
-      select from ${records('first int, last int')}
-      where (${SERVER_PORT})::int between v.first and v.last) end, false)`,
-  },
+  port: { flow: `coalesce(${isPort(SERVER_PORT)}, false)` },
   protocol: { flow: `coalesce(t.ip_protocol = any (${TEXTS}), false)` },
   verdict: { flow: `coalesce(t.decision = any (${TEXTS}), false)` },
   seen_by: {
@@ -125,10 +124,29 @@ const COMPARISONS = {
 } as const satisfies Record<string, Comparison>
 
 export type Subject = keyof typeof COMPARISONS
+type Comparisons = Readonly<Record<Subject, Comparison>>
+
+/**
+ * The comparisons of an edge, a row `t` of `flow_edge` with the workload and the port behind a service in `via_kind`,
+ * `via_name` and `via_port`. Those of a pod, a label, a node and an address need the flows.
+ */
+export const EDGE_COMPARISONS: Comparisons = {
+  ...COMPARISONS,
+  workload: {
+    pod: COMPARISONS.workload.pod,
+    peer: `(${COMPARISONS.workload.peer}
+      or coalesce(t.via_name is not null and ${isWorkload('t.peer_namespace', 't.via_kind', 't.via_name')}, false))`,
+  },
+  port: { flow: `(coalesce(${isPort('t.port')}, false) or coalesce(${isPort('t.via_port')}, false))` },
+  peer: {
+    flow: `(coalesce(t.peer_kind, case when t.is_public then 'external' else 'unresolved' end) = any (${TEXTS}))`,
+  },
+  public: { flow: `(t.is_public::text = any (${TEXTS}))` },
+}
 
 /** Whether any of the values matches. */
-function matches({ subject, side }: Condition): string {
-  const comparison: Comparison = COMPARISONS[subject]
+function matches({ subject, side }: Condition, comparisons: Comparisons): string {
+  const comparison = comparisons[subject]
   if ('flow' in comparison) return comparison.flow
   const { pod, peer } = comparison
   if (side === 'either') return `(${pod} or ${peer})`
@@ -140,9 +158,13 @@ function matches({ subject, side }: Condition): string {
  * The filter as SQL over the row `t` of `traffic`, with `parameter` called for each value that it takes; it returns the
  * placeholder.
  */
-export function filterSql(filter: FlowFilter, parameter: (value: string) => string): string {
+export function filterSql(
+  filter: FlowFilter,
+  parameter: (value: string) => string,
+  comparisons: Comparisons = COMPARISONS,
+): string {
   const conditions = filter.flatMap((condition) => {
-    const text = matches(condition)
+    const text = matches(condition, comparisons)
     const { wanted, excluded } = condition
     // A function as replacement, because `$` has a meaning in a replacing text.
     const withValues = (values: readonly Value[]) => {

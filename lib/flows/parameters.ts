@@ -19,7 +19,7 @@ const MAX_SECS = 3_155_760_000
 const MOMENT_PATTERN = `${ANY_TIME_OR_BLANK}|^\\d{1,10}[smhdw]$`
 const MOMENT_RULE = 'expected a time such as 2026-01-31T09:00:00Z, or a distance from now such as 15m or 7d'
 
-const moment = (what: string) =>
+export const moment = (what: string) =>
   documentedAs(
     z
       .string()
@@ -68,7 +68,7 @@ const fields = documentedAs(
   },
 )
 
-const limit = documentedAs(
+export const limit = documentedAs(
   z
     .string()
     .regex(/^\d+$/, `expected 1 to ${MAX_ITEMS}`)

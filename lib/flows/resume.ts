@@ -61,7 +61,7 @@ const hashOf = (filter: FlowFilter): string =>
   createHash('sha256').update(JSON.stringify(filter)).digest('base64url').slice(0, 16)
 
 /** Whether PostgreSQL reads a text as a pg_snapshot: `xmin:xmax:xip,...`. */
-function isSnapshot(text: string): boolean {
+export function isSnapshot(text: string): boolean {
   const [, xmin, xmax, running] = /^(\d{1,19}):(\d{1,19}):(\d{1,19}(?:,\d{1,19})*)?$/.exec(text) ?? []
   if (xmin === undefined || xmax === undefined) return false
   const ids = [xmin, ...(running?.split(',') ?? []), xmax].map(BigInt)

@@ -1,0 +1,56 @@
+/** The answer of `GET /flows/edges` (docs/contract.md#flow-edges). */
+import { createHash } from 'node:crypto'
+import { type Context, HttpError, notModified, sendCached } from '../http/index.ts'
+import { cacheBody } from '../http/response/cached-body.ts'
+import { fromPostgres } from '../time/timestamp.ts'
+import { type EdgeParameters, FlowEdge, placeOf, writePlace } from './edge.ts'
+import { isCountedByQuery, isTooMany, MAX_COUNTED, readEdges, readEdgesPlain } from './edges.ts'
+import { filterOf } from './filter.ts'
+import { renderItems } from './forms.ts'
+import { itemsOfPage } from './parameters.ts'
+import { readRange } from './range.ts'
+
+/** The read budget is charged this for each edge of a page. */
+export const EDGE_BYTES = 4_096
+
+export async function answerEdges(c: Context, asked: EdgeParameters): Promise<Response> {
+  const { db, config } = c.get('deps')
+  const { group, cidr, order } = asked
+  const limit = itemsOfPage(asked)
+  const filter = filterOf(asked)
+  const range = await readRange(db.read, asked.since, asked.until, config.trafficRetentionDays)
+  if (range === null) throw new HttpError(400, 'Query deserialize error: until: expected no time before since')
+  const { since, until } = range
+  const isOfFlows = isCountedByQuery(filter)
+  if (isOfFlows && (await isTooMany(db.read, since, until)))
+    throw new HttpError(
+      400,
+      `Query deserialize error: since: a filter by pod, label, node or ip counts at most ${MAX_COUNTED} flows, and more ` +
+        'are in the range: narrow it with since and until',
+    )
+
+  const retentionDays = config.flowEdgeRetentionDays
+  const query = { filter, group, cidr, order, since, until, after: placeOf(asked), limit, retentionDays }
+  const found = await readEdges(db.read, query)
+  if (found.asOf === null)
+    throw new HttpError(503, 'edges: the flows that are stored are being counted for the first time: retry later', {
+      'retry-after': '30',
+    })
+  const items = await renderItems(FlowEdge, found, () => readEdgesPlain(db.read, query))
+  const { place, base, snapshot } = found
+  const observed = isOfFlows || found.observedSince === null ? null : fromPostgres(found.observedSince)
+  const facts = {
+    nextAfter: place === null || found.passed < limit ? null : writePlace(group, order, { ...place, base, snapshot }),
+    asOf: fromPostgres(found.asOf),
+    observedSince: isOfFlows ? range.observedSince : observed,
+    unstamped: Number(found.unstamped),
+  }
+  const tail = `],${JSON.stringify(facts).slice(1)}`
+  const cached = await cacheBody(Buffer.concat([Buffer.from('{"items":['), items, Buffer.from(tail)]))
+  // Equal while the edges are, whatever the time.
+  const hash = createHash('sha256')
+    .update(items)
+    .update(`${facts.unstamped} ${facts.nextAfter !== null}`)
+  const body = { ...cached, tag: `W/"${hash.digest('base64url')}"` }
+  return (await notModified(async () => body)(c, async () => {})) ?? sendCached(c, body)
+}

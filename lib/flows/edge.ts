@@ -1,0 +1,129 @@
+/** Edges between the sides of flows, and the query for them (docs/contract.md#flow-edges). */
+import { z } from 'zod'
+import { cursorOf, cursorText, writeCursor } from '../http/request/cursor.ts'
+import { wireTime } from '../http/request/fields.ts'
+import { documentedAs } from '../openapi/declare.ts'
+import { inColumns } from '../records/column-kinds.ts'
+import { filterParameters } from './filter.ts'
+import { limit, moment } from './parameters.ts'
+import { isSnapshot } from './resume.ts'
+
+const text = z.string().nullable()
+
+/** A side of an edge. */
+const Side = inColumns(
+  z
+    .strictObject({
+      kind: z
+        .enum(['workload', 'pod', 'service', 'namespace', 'node', 'external', 'unresolved'])
+        .describe('`pod`: a pod whose workload was not recorded.'),
+      namespace: text,
+      name: text.describe('Of a pod or service.'),
+      workload: text.describe('`Kind/name`.'),
+      ip: text.describe('The address of a node or of an `external` or `unresolved` peer, or with `cidr` its network.'),
+    })
+    .meta({ id: 'FlowEdgeSide' }),
+)
+
+/** All flows between two sides. */
+export const FlowEdge = z
+  .strictObject({
+    from: Side,
+    to: Side,
+    port: text.describe('On which the server listens.'),
+    protocol: text,
+    verdict: text,
+    flows: z.int().describe('Their number.'),
+    pods: z.int().describe('Pods whose agents reported them.'),
+    seenBy: z.array(z.string()).describe('The sides whose agents reported them: `from`, `to`.'),
+    firstSeenAt: wireTime,
+    lastNewAt: wireTime.describe('The time of the newest. A living pod never reports a flow twice.'),
+  })
+  .meta({ id: 'FlowEdge' })
+
+/** A page of `GET /flows/edges`. */
+export const FlowEdgePage = z
+  .strictObject({
+    items: z.array(FlowEdge),
+    nextAfter: text.describe('The `after` of the next page; null on the last one.'),
+    asOf: wireTime.describe('All flows that were stored by then are counted.'),
+    observedSince: wireTime.nullable().describe('Edges are complete from here on; null where there is none.'),
+    unstamped: z
+      .int()
+      .describe('Flows left out because it was not recorded whether the filter matches their workload, label or node.'),
+  })
+  .meta({ id: 'FlowEdgePage' })
+
+export const EDGE_GROUPS = ['workload', 'namespace', 'service'] as const
+export type EdgeGroup = (typeof EDGE_GROUPS)[number]
+export const EDGE_ORDERS = ['lastNewAt', 'flows'] as const
+export type EdgeOrder = (typeof EDGE_ORDERS)[number]
+
+/** The place of an edge in a list that began when everything by `base` was counted. */
+export interface EdgePlace {
+  /** Text of PostgreSQL. */
+  readonly base: string
+  /** Text of a pg_snapshot where flows are counted by the query itself, else empty. */
+  readonly snapshot: string
+  /** The edges that changed since the list began come last. */
+  readonly isChanged: boolean
+  readonly key: string
+  readonly hash: string
+}
+
+const MAX_CIDR = 32
+
+const Keys = z.tuple([
+  z.literal(['workload', 'namespace', 'service']),
+  z.literal(EDGE_ORDERS),
+  cursorText.regex(/^(-infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?)$/),
+  z.string().refine((one) => one === '' || isSnapshot(one)),
+  z.literal([0, 1]),
+  cursorText.regex(/^(\d{1,18}|(\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?( BC)?))$/),
+  z.string().regex(/^-?\d{1,19}$/),
+])
+
+export const writePlace = (group: EdgeGroup, order: EdgeOrder, { base, snapshot, isChanged, key, hash }: EdgePlace) =>
+  writeCursor([group, order, base, snapshot, isChanged ? 1 : 0, key, hash])
+
+const cidr = documentedAs(
+  z
+    .string()
+    .regex(/^\d{1,2}$/, `expected 0 to ${MAX_CIDR}`)
+    .transform(Number)
+    .refine((bits) => bits <= MAX_CIDR, `expected 0 to ${MAX_CIDR}`)
+    .nullable()
+    .default(null),
+  {
+    ...{ type: 'integer', minimum: 0, maximum: MAX_CIDR },
+    description:
+      'Addresses without a pod or service count as networks of so many bits, IPv6 addresses as networks of 64.',
+  },
+)
+
+/** The query of `GET /flows/edges`. */
+export const EdgeParameters = z
+  .object({
+    ...filterParameters,
+    group: z.enum(EDGE_GROUPS).default('workload').describe('What the sides are.'),
+    cidr,
+    since: moment('Edges that had a new flow at this time or later'),
+    until: moment('Edges that were first seen before this time'),
+    order: z.enum(EDGE_ORDERS).default('lastNewAt').describe('The largest first.'),
+    limit,
+    after: documentedAs(
+      cursorOf(Keys, (sent) => JSON.parse(Buffer.from(sent, 'base64url').toString()), writeCursor),
+      { type: 'string', 'x-opaque': true, description: 'The `nextAfter` of the page before; blank is the first page.' },
+    ),
+  })
+  .superRefine(({ group, order, after }, c) => {
+    if (after !== null && (after[0] !== group || after[1] !== order))
+      c.addIssue({ code: 'custom', path: ['after'], message: 'the cursor is of another group or order' })
+  })
+export type EdgeParameters = z.output<typeof EdgeParameters>
+
+export function placeOf({ after }: Pick<EdgeParameters, 'after'>): EdgePlace | null {
+  if (after === null) return null
+  const [, , base, snapshot, isChanged, key, hash] = after
+  return { base, snapshot, isChanged: isChanged === 1, key, hash }
+}
