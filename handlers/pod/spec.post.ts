@@ -4,12 +4,23 @@ import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { recordInventory, runningContainers, runningDigests } from '../../lib/images/index.ts'
 import { exactJson } from '../../lib/json/exact-integers.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
-import { echoOf, hasOwner, labelsHash, normalizePod, PodEcho, PodPost, PodRecord, uidOf } from '../../lib/pods/index.ts'
+import {
+  echoOf,
+  hasOwner,
+  labelsHash,
+  namedPorts,
+  normalizePod,
+  PodEcho,
+  PodPost,
+  PodRecord,
+  uidOf,
+} from '../../lib/pods/index.ts'
 
-/** A pod with its running containers, null where the post does not say, and the digests of their images. */
+/** A pod with its running containers, null where the post does not say, the digests of their images, and its ports. */
 interface RunningPod extends PodRecord {
   running_containers: string[] | null
   image_digests: string[]
+  named_ports: Record<string, number> | null
 }
 
 const upsert = batchedWrite<RunningPod>({
@@ -49,6 +60,7 @@ export default route({
     ...pod,
     running_containers: runningContainers(containers),
     image_digests: runningDigests(containers),
+    named_ports: namedPorts(post.pod_obj ?? null),
   })
   await recordInventory(deps, post)
   return sendJson(c, exactJson(pod))

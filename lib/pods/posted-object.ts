@@ -35,6 +35,28 @@ export function hasOwner(object: JsonObject | null): boolean | null {
   return Array.isArray(owners) && owners.some((owner) => !isObject(owner) || owner.kind !== 'Node')
 }
 
+/** More named ports than any pod has; further ones are left out. */
+const MAX_NAMED_PORTS = 64
+const MAX_PORT_NAME_CHARS = 63
+
+/** The numbers of the ports that the containers name, for services that name a target port; null without a manifest. */
+export function namedPorts(object: JsonObject | null): Record<string, number> | null {
+  if (object === null) return null
+  const containers = member(object, 'spec', 'containers')
+  const ports = (Array.isArray(containers) ? containers : []).flatMap((one) =>
+    isObject(one) && Array.isArray(one.ports) ? one.ports.filter(isObject) : [],
+  )
+  const named = ports.flatMap(({ name, containerPort }) =>
+    typeof name === 'string' && /^[a-z0-9-]+$/.test(name) && name.length <= MAX_PORT_NAME_CHARS && isPort(containerPort)
+      ? [[name, containerPort] as const]
+      : [],
+  )
+  return Object.fromEntries(named.slice(0, MAX_NAMED_PORTS))
+}
+
+const isPort = (value: unknown): value is number =>
+  Number.isInteger(value) && (value as number) > 0 && (value as number) <= 65_535
+
 /**
  * A hash of the labels as `record_pod_labels` reads them from the stored manifest, with the members whose value is a
  * string, as 128 bits: the database compares labels by it. Null if there is no manifest.

@@ -95,3 +95,6 @@ create table service_backend (
   target_port   text collate "C" not null,
   primary key (svc_namespace, svc_name, port, protocol)
 );
+
+-- The numbers of the ports that its containers name, by name: a service may name the port that it forwards to.
+alter table pod add column named_ports jsonb;

@@ -32,7 +32,8 @@ const sends = async (path: string, body: unknown) => {
   const answer = await app.post(path, body, { headers: { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` } })
   assert.equal(answer.status, 200, answer.text)
 }
-const run = () => flowEdges.run({ config: deps.config, db: app.db, log: deps.log, signal: new AbortController().signal })
+const run = () =>
+  flowEdges.run({ config: deps.config, db: app.db, log: deps.log, signal: new AbortController().signal })
 
 /** `shop/Deployment/web > shop/StatefulSet/db:5432 ALLOW 2 flows of 2 pods from,to`, in the order of the page. */
 const sideText = ({ kind, namespace, name, workload, ip }: Fields) =>
@@ -43,12 +44,25 @@ const lineOf = ({ from, to, port, verdict, flows, pods, seenBy }: Edge) =>
   `${sideText(from)} > ${sideText(to)}:${port} ${verdict} ${flows} of ${pods} ${seenBy.join()}`
 const lines = async (query = '') => (await page(query)).items.map(lineOf).sort()
 
-const T = (time: string) => `2026-03-01T${time}`
-const pod = (pod_namespace: string, pod_name: string, pod_ip: string, more: Fields = {}, labels: Fields = {}, ports: Fields[] = []) => ({
+/** A time of yesterday. */
+const YESTERDAY = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+const T = (time: string) => `${YESTERDAY}T${time}`
+const pod = (
+  pod_namespace: string,
+  pod_name: string,
+  pod_ip: string,
+  more: Fields = {},
+  labels: Fields = {},
+  ports: Fields[] = [],
+) => ({
   ...{ pod_namespace, pod_name, pod_ip, node_name: 'node-1', is_dead: false, time_stamp: T('09:00:00') },
   started_at: T('08:00:00'),
   pod_obj: {
-    metadata: { uid: `uid-${pod_name}`, labels, ownerReferences: 'workload_kind' in more ? [{ kind: 'ReplicaSet' }] : [] },
+    metadata: {
+      uid: `uid-${pod_name}`,
+      labels,
+      ownerReferences: 'workload_kind' in more ? [{ kind: 'ReplicaSet' }] : [],
+    },
     spec: { containers: [{ name: 'main', ports }] },
   },
   ...more,
@@ -70,7 +84,15 @@ await sends('/svc/spec', {
 
 let seconds = 0
 const flow = (pod_namespace: string | null, pod_name: string, pod_ip: string, more: Fields) => ({
-  ...{ uuid: `flow-${seconds}`, pod_name, pod_namespace, pod_ip, pod_port: '0', ip_protocol: 'TCP', traffic_type: 'EGRESS' },
+  ...{
+    uuid: `flow-${seconds}`,
+    pod_name,
+    pod_namespace,
+    pod_ip,
+    pod_port: '0',
+    ip_protocol: 'TCP',
+    traffic_type: 'EGRESS',
+  },
   ...{ decision: 'ALLOW', time_stamp: T(`10:00:${String(seconds++).padStart(2, '0')}`) },
   ...more,
 })
@@ -95,7 +117,19 @@ await sends('/pod/traffic/batch', [
 test('GET /flows/edges: a look', async () => {
   console.log(await run())
   console.log(JSON.stringify((await page()).items[0], null, 1))
-  for (const q of ['', '?group=namespace', '?group=service', '?cidr=24', '?to_workload=shop/db', '?port=15432', '?port=5432', '?pod=shop/web-1', '?namespace=gone', '?workload=gone/x', '?limit=2&order=flows'])
+  for (const q of [
+    '',
+    '?group=namespace',
+    '?group=service',
+    '?cidr=24',
+    '?to_workload=shop/db',
+    '?port=15432',
+    '?port=5432',
+    '?pod=shop/web-1',
+    '?namespace=gone',
+    '?workload=gone/x',
+    '?limit=2&order=flows',
+  ])
     console.log(q, await lines(q))
   console.log(await page('?limit=1'))
 })

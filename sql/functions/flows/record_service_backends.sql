@@ -44,15 +44,8 @@ as $$
       select v.value ->> 'port' as port, coalesce(v.value ->> 'protocol', 'TCP') as protocol,
              coalesce(v.value ->> 'targetPort', v.value ->> 'port') as target) b
     cross join lateral (
-      select case when b.target ~ '^[0-9]{1,5}$' then b.target else (
-        select q.value ->> 'containerPort'
-        from pod p
-        cross join lateral json_array_elements(case when json_typeof(p.pod_obj #> '{spec,containers}') = 'array'
-                                               then p.pod_obj #> '{spec,containers}' end) n
-        cross join lateral json_array_elements(case when json_typeof(n.value -> 'ports') = 'array'
-                                               then n.value -> 'ports' end) q
-        where p.pod_name = c.newest and q.value ->> 'name' = b.target
-        limit 1) end as target_port) t
+      select case when b.target ~ '^[0-9]{1,5}$' then b.target
+                  else (select p.named_ports ->> b.target from pod p where p.pod_name = c.newest) end as target_port) t
     where c.is_one and t.target_port is not null and b.port is not null
     order by s.svc_namespace, s.svc_name, b.port, b.protocol),
   written as (

@@ -54,7 +54,7 @@ begin
       pod_name text, pod_ip text, pod_namespace text, pod_obj json, time_stamp timestamp, node_name text,
       is_dead boolean, pod_identity text, workload_selector_labels json, pod_ips text[], workload_kind text,
       workload_name text, capture_level text, host_network boolean, started_at timestamp, pod_uid text,
-      has_owner boolean, labels_hash uuid, running_containers text[], image_digests text[])
+      has_owner boolean, labels_hash uuid, running_containers text[], image_digests text[], named_ports jsonb)
     where i.pod_name = any (names)
   ), before as (
     select pod_name, pod_ips, time_stamp, pod_namespace, pod_uid, node_name, labels_hash
@@ -62,10 +62,10 @@ begin
   ), written as (
     insert into pod as p (pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
                           workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network,
-                          started_at, pod_uid, has_owner, labels_hash, running_containers, instance_post)
+                          started_at, pod_uid, has_owner, labels_hash, running_containers, instance_post, named_ports)
     select pod_name, pod_ip, pod_namespace, pod_obj, time_stamp, node_name, is_dead, pod_identity,
            workload_selector_labels, pod_ips, workload_kind, workload_name, capture_level, host_network, started_at,
-           pod_uid, has_owner, labels_hash, running_containers, time_stamp
+           pod_uid, has_owner, labels_hash, running_containers, time_stamp, named_ports
     from input order by pod_name
     on conflict (pod_name) do update set
       pod_ip                   = excluded.pod_ip,
@@ -87,6 +87,7 @@ begin
                                               p.pod_uid <> excluded.pod_uid),
       pod_uid                  = case when excluded.pod_obj is null then p.pod_uid else excluded.pod_uid end,
       has_owner                = case when excluded.pod_obj is null then p.has_owner else excluded.has_owner end,
+      named_ports              = case when excluded.pod_obj is null then p.named_ports else excluded.named_ports end,
       -- The row takes an older post, the history does not: the next post may change the row without a change of labels.
       labels_hash              = case when
         excluded.time_stamp < p.time_stamp
