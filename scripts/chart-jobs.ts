@@ -12,7 +12,7 @@ const DAY = 24 * HOUR
 
 /** An interval in cron syntax. `H` stands for a minute or an hour that the chart draws for each installation. */
 export function schedule(everySeconds: number): string {
-  if (everySeconds === MINUTE) return '* * * * *'
+  if (everySeconds <= MINUTE) return '* * * * *'
   if (everySeconds === HOUR) return 'H * * * *'
   if (everySeconds === DAY) return 'H H * * *'
   if (everySeconds % MINUTE === 0 && HOUR % everySeconds === 0) return `*/${everySeconds / MINUTE} * * * *`

@@ -740,6 +740,7 @@ table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   swept_at timestamp without time zone
   has_owner boolean
   labels_hash uuid
+  named_ports jsonb
   constraint pod_pkey PRIMARY KEY (pod_name)
   CREATE INDEX pod_alive_in_order ON public.pod USING btree (pod_namespace, pod_name) WHERE (NOT is_dead)
   CREATE INDEX pod_by_namespace ON public.pod USING btree (pod_namespace, pod_name)

@@ -50,6 +50,7 @@ const TYPES = {
   broker_audit_dropped_total: 'counter',
   broker_followers: 'gauge',
   broker_follow_lag_seconds: 'gauge',
+  broker_flow_edges_lag_seconds: 'gauge',
   broker_db_pool_idle: 'gauge',
   broker_db_pool_max: 'gauge',
   broker_read_budget_kib_total: 'gauge',

@@ -76,6 +76,10 @@ export function createMetrics(wireNames: WireNames = 'spec') {
       'broker_follow_lag_seconds',
       'Time since the follower that is furthest behind last had every flow.',
     ),
+    edgesLag: gauge(
+      'broker_flow_edges_lag_seconds',
+      'Time since which flows are not yet counted in edges, read once a minute.',
+    ),
     auditEnabled: gauge('broker_audit_enabled', '1 when flows are forwarded to an evaluator.'),
     auditPermits: gauge('broker_audit_inflight_available', 'Free permits to evaluate flows.'),
     auditDropped: counter('broker_audit_dropped_total', 'Flows shed by the full audit queue.'),

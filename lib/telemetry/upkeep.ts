@@ -7,7 +7,7 @@ import type { Log } from '../observability/log.ts'
 
 const EVERY_MS = 60_000
 /**
- * Limit of each of the three queries. Sizes are read from the file system, and wait while a migration locks a table.
+ * Limit of each query. Sizes are read from the file system, and wait while a migration locks a table.
  */
 const MAX_MS = 5_000
 const DAY_SECS = 86_400
@@ -34,6 +34,7 @@ export function createUpkeep({ db, config, metrics, log, now = () => performance
     await readTables(db, metrics, tables)
     await readConnections(db, metrics)
     await readNodes(db, metrics, config.peerStaleAliveSecs)
+    for (const { lag } of await query<{ lag: number }>(db, EDGES_LAG)) metrics.edgesLag.set(lag)
   }
   return {
     async refresh() {
@@ -104,6 +105,10 @@ const nodes = (staleSecs: number) => `
                           and last_at >= now() at time zone 'utc' - make_interval(secs => ${DAY_SECS}))
            ::float8 as silent
   from node`
+
+const EDGES_LAG = `
+  select extract(epoch from now() at time zone 'utc' - c.as_of)::float8 as lag
+  from flow_edge_cursor c where c.as_of is not null`
 
 async function readNodes(db: JobGate, metrics: Metrics, staleAliveSecs: number): Promise<void> {
   // With the stale sweep off, a node is silent after a day.

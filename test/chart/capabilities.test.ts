@@ -25,6 +25,7 @@ const capabilities: Record<string, { rows: readonly string[]; alerts: readonly s
       'BrokerBodiesShed',
       'BrokerEntriesRejected',
       'BrokerFollowersBehind',
+      'BrokerEdgesBehind',
     ],
   },
   audit: { rows: ['Audit'], alerts: ['BrokerAuditFlowsShed', 'BrokerEvaluatorUnreachable'] },

@@ -1150,6 +1150,7 @@ one('a job is late after three times its interval, at least 15 minutes, and only
     'audit-retention': 10_800,
     'dead-pod-retention': 10_800,
     'traffic-retention': 10_800,
+    'flow-edges': 900,
     'image-inventory-retention': 10_800,
     'supply-chain-refresh': 900,
     'attestation-retention': 10_800,
@@ -1161,6 +1162,7 @@ one('a job is late after three times its interval, at least 15 minutes, and only
   // Data that is kept for ever is still linked, counted and attributed; results of images that are gone are deleted.
   assert.deepEqual(overdue('jobs-off'), {
     'dead-pod-retention': 10_800,
+    'flow-edges': 900,
     'supply-chain-refresh': 900,
     'attestation-retention': 10_800,
     'seccomp-denial-retention': 10_800,

@@ -158,6 +158,8 @@
   value: {{ .Values.broker.traffic.retention.intervalSeconds | int64 | quote }}
 - name: POD_TRAFFIC_RETENTION_BATCH_SIZE
   value: {{ .Values.broker.traffic.retention.batchSize | int64 | quote }}
+- name: FLOW_EDGE_RETENTION_DAYS
+  value: {{ .Values.broker.traffic.retention.edgeDays | int64 | quote }}
 - name: POD_TRAFFIC_MAX_ROWS_PER_POD
   value: {{ .Values.broker.traffic.retention.maxRowsPerPod | int64 | quote }}
 - name: IMAGE_INVENTORY_RUNNING_WINDOW_SECS

@@ -42,6 +42,7 @@ release and job, so that jobs and installations do not all come at once. Usage: 
   "audit-retention" $broker.audit.retention.intervalSeconds
   "dead-pod-retention" $broker.audit.retention.intervalSeconds
   "traffic-retention" $broker.traffic.retention.intervalSeconds
+  "flow-edges" 10
   "image-inventory-retention" $broker.imageInventory.retention.intervalSeconds
   "supply-chain-refresh" $broker.supplychain.retention.intervalSeconds
   "attestation-retention" 3600

@@ -339,6 +339,16 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: Clients that follow flows are more than a minute behind.
     runbook: A long transaction in the same server that writes holds them up (pg_stat_activity, backend_xid not null), or the database is overloaded. No flow is lost.
+- alert: BrokerEdgesBehind
+  expr: min(broker_flow_edges_lag_seconds{ {{- $pods -}} }) > 300
+  for: 10m
+  labels:
+    severity: warning
+  annotations:
+    summary: Edges of flows are more than five minutes behind.
+    runbook: >-
+      Does the job flow-edges run, see broker_job_last_success_timestamp_seconds? A long transaction in the same server that writes holds it up (pg_stat_activity,
+      backend_xid not null). No flow is lost.
 {{- if .Values.evaluator.enabled }}
 - alert: BrokerAuditFlowsShed
   expr: sum(rate(broker_audit_dropped_total{ {{- $pods -}} }[10m])) > 0
