@@ -3,6 +3,7 @@ import { UnknownReasons } from '../attestations/index.ts'
 import { AuditForwarder } from '../audit/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Database } from '../db/index.ts'
+import { EdgeCache } from '../flows/edge-cache.ts'
 import { Followers } from '../flows/followers.ts'
 import { IncomingBodies } from '../http/request/incoming-bodies.ts'
 import { createNoteIgnored, Rejections } from '../http/request/rejections.ts'
@@ -71,6 +72,7 @@ export function buildDeps(options: {
     authenticate: tokens.authenticate,
     flows: new FlowWriter(db.ingest, seen, (flow) => audit?.offer(flow)),
     followers: new Followers(db, log),
+    edges: new EdgeCache(),
     audit,
     seen,
     agentClocks: new AgentClocks(log),

@@ -3,6 +3,7 @@ import type { UnknownReasons } from '../attestations/reasons.ts'
 import type { AuditForwarder } from '../audit/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Database } from '../db/index.ts'
+import type { EdgeCache } from '../flows/edge-cache.ts'
 import type { Followers } from '../flows/followers.ts'
 import type { IncomingBodies } from '../http/request/incoming-bodies.ts'
 import type { NoteIgnored, Rejections } from '../http/request/rejections.ts'
@@ -33,6 +34,7 @@ export interface Deps {
   flows: FlowWriter
   /** The clients that follow flows. */
   followers: Followers
+  edges: EdgeCache
   /** Null without an evaluator. */
   audit: AuditForwarder | null
   seen: SeenFlows

@@ -4,6 +4,7 @@ import { cursorOf, cursorText, writeCursor } from '../http/request/cursor.ts'
 import { wireTime } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { inColumns } from '../records/column-kinds.ts'
+import { parseNaive } from '../time/timestamp.ts'
 import { filterParameters } from './filter.ts'
 import { limit, moment } from './parameters.ts'
 import { isSnapshot } from './resume.ts'
@@ -73,15 +74,21 @@ export interface EdgePlace {
 
 const MAX_CIDR = 32
 
-const Keys = z.tuple([
-  z.literal(['workload', 'namespace', 'service']),
-  z.literal(EDGE_ORDERS),
-  cursorText.regex(/^(-infinity|\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?)$/),
-  z.string().refine((one) => one === '' || isSnapshot(one)),
-  z.literal([0, 1]),
-  cursorText.regex(/^(\d{1,18}|(\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?( BC)?))$/),
-  z.string().regex(/^-?\d{1,19}$/),
-])
+const isTime = (text: string) => parseNaive(text.replace(' ', 'T')) !== null
+const isBigint = (text: string) => /^-?\d{1,19}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
+
+const Keys = z
+  .tuple([
+    z.enum(EDGE_GROUPS),
+    z.enum(EDGE_ORDERS),
+    // base, snapshot, whether it is behind the unchanged ones, key, hash
+    cursorText.refine((text) => text === '-infinity' || isTime(text)),
+    z.string().refine((text) => text === '' || isSnapshot(text)),
+    z.literal([0, 1]),
+    cursorText,
+    z.string().refine(isBigint),
+  ])
+  .refine(([, order, , , , key]) => (order === 'flows' ? isBigint(key) : isTime(key)))
 
 export const writePlace = (group: EdgeGroup, order: EdgeOrder, { base, snapshot, isChanged, key, hash }: EdgePlace) =>
   writeCursor([group, order, base, snapshot, isChanged ? 1 : 0, key, hash])

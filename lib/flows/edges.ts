@@ -122,38 +122,47 @@ const SERVICES = `
     group by 1, 2
     having count(distinct b.svc_name) = 1)`
 
-const SIDE_COLUMNS = [...SIDE.map((name) => `from_${name}`), ...SIDE.map((name) => `to_${name}`)]
-const EDGE_COLUMNS = [...SIDE_COLUMNS, 'port', 'protocol', 'verdict'].join(', ')
-const DIRECTED = SIDE.flatMap((name) => [
-  `case t.traffic_type when 'EGRESS' then own.${name} else peer.${name} end as from_${name}`,
-  `case t.traffic_type when 'EGRESS' then peer.${name} else own.${name} end as to_${name}`,
-]).join(',\n           ')
+/** The columns of an edge, which are grouped as one array: that is cheaper than so many texts. */
+const EDGE_COLUMNS = [
+  ...[...SIDE.map((name) => `from_${name}`), ...SIDE.map((name) => `to_${name}`)],
+  ...['port', 'protocol', 'verdict'],
+]
+const directed = (egress: string, ingress: string) =>
+  SIDE.map((name) => `case t.traffic_type when 'EGRESS' then ${egress}.${name} else ${ingress}.${name} end`)
+const GROUPED = `array[
+      ${[...directed('own', 'peer'), ...directed('peer', 'own')].join(',\n      ')},
+      coalesce(t.via_port, t.port), t.ip_protocol, t.decision]`
+const COLUMNS = EDGE_COLUMNS.map((name, i) => `m.edge[${i + 1}] as ${name}`).join(', ')
 
 /** Pods of several parts are counted once. */
 const PODS = `
-  case when m.parts = 1 and m.ids[1] is not null then m.pods else (
+  case when m.parts = 1 and m.reporters is null then m.pods else (
     select count(*) from (
-      select u.namespace, p.pod_name
-      from unnest(m.ids, m.namespaces) u(id, namespace)
+      select e.pod_namespace, p.pod_name
+      from unnest(m.ids) u(id)
+      cross join lateral (select e.pod_namespace from flow_edge e where e.id = u.id offset 0) e
       cross join lateral (select p.pod_name from flow_edge_pod p where p.edge_id = u.id offset 0) p
       union
-      select u.namespace, u.pod_name from unnest(m.namespaces, m.reporters) u(namespace, pod_name)
-      where u.pod_name is not null) d) end`
+      select u.pod_namespace, u.pod_name from unnest(m.namespaces, m.reporters) u(pod_namespace, pod_name)) d) end`
 
 const FACTS = `json_build_object(
   'place', (select json_build_object('isChanged', l.is_changed, 'key', l.key::text, 'hash', l.hash::text)
             from page l order by l.nth desc limit 1),
   'base', n.base::text, 'snapshot', n.snapshot, 'asOf', n.as_of::text, 'observedSince', n.observed_since::text,
-  'unstamped', (select coalesce(sum(t.flows), 0) from raw t
-                where t.passes is null and t.last_new_at >= n.since and t.first_seen_at < n.until))::text`
+  'unstamped', n.unstamped)::text`
+
+/** Flows of which it is not known whether they pass, in the range. */
+const UNSTAMPED = `(
+  select coalesce(sum(t.flows), 0)::bigint from raw t
+  where t.passes is null and t.last_new_at >= n.since and t.first_seen_at < n.until)`
 
 /** Reads one page. */
 export async function readEdges(gate: Gate, query: EdgeQuery): Promise<FoundEdges> {
   const { edges, values } = compose(query)
   const text = `${edges}
-  select (select count(*) from page)::text, null, ${FACTS}, ${joinedColumns(FlowEdge, 'm')}
-  from now n left join shown m on true
-  group by n.since, n.until, n.base, n.snapshot, n.as_of, n.observed_since`
+  select (select count(*) from page)::text, null, max(n.facts), ${joinedColumns(FlowEdge, 'm', 'm.port is not null')}
+  from (select ${FACTS} as facts from (select n.*, ${isMaybeUnknown(query.filter) ? UNSTAMPED : 0} as unstamped from now n) n) n
+  left join shown m on true`
   const [row] = await gate((sql) => unprepared(sql, text, values).raw())
   return { row: row!, passed: Number(row![0]), ...(JSON.parse(row![2]!.toString()) as Facts) }
 }
@@ -204,7 +213,7 @@ function compose({ filter, group, cidr, order, since, until, after, limit, reten
              as observed_since
     from flow_edge_cursor c
     left join lateral (select e.first_seen_at from flow_edge e order by e.first_seen_at limit 1) e on true),
-  raw as materialized (
+  raw as ${isMaybeUnknown(filter) ? 'materialized' : 'not materialized'} (
     select t.*, (t.is_wanted and ${filterSql(ofEdges, parameter, EDGE_COMPARISONS)}) as passes
     from (select t.*, b.workload_kind as via_kind, b.workload_name as via_name, b.target_port as via_port
           from (${parts}) t
@@ -213,32 +222,29 @@ function compose({ filter, group, cidr, order, since, until, after, limit, reten
            and b.svc_name = t.peer_name and b.port = t.port and b.protocol = t.ip_protocol
           offset 0) t)${group === 'service' ? `,${SERVICES}` : ''},
   edges as (
-    select ${EDGE_COLUMNS}, sum(t.flows)::bigint as flows, min(t.first_seen_at) as first_seen_at,
+    select ${GROUPED} as edge, sum(t.flows)::bigint as flows, min(t.first_seen_at) as first_seen_at,
            max(t.last_new_at) as last_new_at, max(t.counted_at) as counted_at,
            bool_or(t.traffic_type = 'EGRESS') as is_seen_from, bool_or(t.traffic_type = 'INGRESS') as is_seen_to,
-           count(*) as parts, max(t.pods) as pods, array_agg(t.id) as ids, array_agg(t.pod_namespace) as namespaces,
-           array_agg(t.reporter) as reporters
-    from (select t.traffic_type, t.flows, t.first_seen_at, t.last_new_at, t.counted_at, t.pods, t.id, t.pod_namespace,
-                 t.reporter, coalesce(t.via_port, t.port) as port, t.ip_protocol as protocol, t.decision as verdict,
-           ${DIRECTED}
-          from raw t
-          ${sides(address)}
-          cross join lateral (${GROUPS[group]('own_side')}) own
-          cross join lateral (${GROUPS[group]('peer_side')}) peer
-          where t.passes) t
-    group by ${EDGE_COLUMNS}
+           count(*) as parts, max(t.pods) as pods, array_agg(t.id) filter (where t.id is not null) as ids,
+           array_agg(t.pod_namespace) filter (where t.reporter is not null) as namespaces,
+           array_agg(t.reporter) filter (where t.reporter is not null) as reporters
+    from raw t
+    ${sides(address)}
+    cross join lateral (${GROUPS[group]('own_side')}) own
+    cross join lateral (${GROUPS[group]('peer_side')}) peer
+    where t.passes
+    group by 1
     having max(t.last_new_at) >= ${from} and min(t.first_seen_at) < ${to}),
-  placed as (
-    select m.*, m.${key} as key, hash_record_extended(row(${EDGE_COLUMNS}), 0) as hash, m.counted_at > n.base as is_changed
-    from edges m cross join now n),
   page as materialized (
     select m.*, row_number() over () as nth
-    from (select m.* from placed m
+    from (select m.*
+          from (select m.*, m.${key} as key, hash_array_extended(m.edge, 0) as hash, m.counted_at > n.base as is_changed
+                from edges m cross join now n) m
           where ${after === null ? 'true' : isBehind(after, parameter, type)}
           order by m.is_changed, case when not m.is_changed then m.key end desc, m.hash desc
           limit ${parameter(limit)}) m),
   shown as materialized (
-    select ${EDGE_COLUMNS}, m.flows, ${PODS} as pods,
+    select ${COLUMNS}, m.flows, ${PODS} as pods,
            array_remove(array[case when m.is_seen_from then 'from' end, case when m.is_seen_to then 'to' end], null)
              as seen_by,
            m.first_seen_at, m.last_new_at
@@ -246,6 +252,10 @@ function compose({ filter, group, cidr, order, since, until, after, limit, reten
     order by m.nth)`
   return { edges, values }
 }
+
+/** Workloads, labels and nodes were not always recorded. */
+const isMaybeUnknown = (filter: FlowFilter): boolean =>
+  filter.some(({ subject }) => ['workload', 'label', 'node'].includes(subject))
 
 /** Edges that changed since the list began come behind all others, in an order that no change can move them in. */
 const isBehind = ({ isChanged, key, hash }: EdgePlace, parameter: (value: string) => string, type: string) =>

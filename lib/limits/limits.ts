@@ -86,6 +86,8 @@ export const MIN_WAITING_PAYLOAD_BYTES = 8 * KIB
 
 // Answers.
 
+/** Answers about edges that are kept, plain and packed. Further ones are built for each request. */
+export const EDGE_ANSWERS_BYTES = 16 * MIB
 /** Shorter answers are not worth compressing. */
 export const GZIP_MIN_BYTES = 8 * KIB
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { flowEdges } from '../../jobs/flow-edges.ts'
 import { startApp, TOKENS } from '../support/app.ts'
+import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS })
 const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}` }
@@ -114,26 +115,240 @@ await sends('/pod/traffic/batch', [
   flow('gone', 'old', '10.9.9.9', to('192.168.0.1', '10250')),
 ])
 
-test('GET /flows/edges: a look', async () => {
-  console.log(await run())
-  console.log(JSON.stringify((await page()).items[0], null, 1))
-  for (const q of [
-    '',
-    '?group=namespace',
-    '?group=service',
-    '?cidr=24',
-    '?to_workload=shop/db',
-    '?port=15432',
-    '?port=5432',
-    '?pod=shop/web-1',
-    '?namespace=gone',
-    '?workload=gone/x',
-    '?limit=2&order=flows',
+await run()
+
+/** The edges of a cluster as it was posted. `web` calls `db` through a service; `db` sees it come. */
+const OLD_NODE = 'pod gone/old > node 192.168.0.1:10250 ALLOW 1 of 1 from'
+const OUT = ['8.8.8.8', '8.8.8.9'].map((ip) => `shop/Deployment/web > external ${ip}:443 ALLOW 1 of 1 from`)
+const WEB_DB = 'shop/Deployment/web > shop/StatefulSet/db:15432 ALLOW 3 of 3 from,to'
+const DROPPED = 'shop/Deployment/web > shop/StatefulSet/db:22 DROP 1 of 1 from'
+const DEBUG = 'tools/Pod/debug > shop/StatefulSet/db:15432 ALLOW 1 of 1 to'
+
+const CASES: [query: string, expected: string[]][] = [
+  ['', [OLD_NODE, ...OUT, WEB_DB, DROPPED, DEBUG]],
+  ['namespace=gone', [OLD_NODE]],
+  ['to_namespace=shop', [WEB_DB, DROPPED, DEBUG]],
+  ['from_workload=shop/web', [...OUT, WEB_DB, DROPPED]],
+  // Through the service, too.
+  ['to_workload=shop/StatefulSet/db', [WEB_DB, DROPPED, DEBUG]],
+  ['workload=tools/Pod/debug', [DEBUG]],
+  ['workload=!shop/db', [OLD_NODE, ...OUT]],
+  ['service=shop/db', ['shop/Deployment/web > shop/StatefulSet/db:15432 ALLOW 2 of 2 from']],
+  // The port of the service, and the port behind it.
+  ['port=5432', ['shop/Deployment/web > shop/StatefulSet/db:15432 ALLOW 2 of 2 from']],
+  ['port=15000-16000', [WEB_DB, DEBUG]],
+  ['port=!15432', [OLD_NODE, ...OUT, DROPPED]],
+  ['protocol=udp', []],
+  ['verdict=drop', [DROPPED]],
+  ['seen_by=to', ['shop/Deployment/web > shop/StatefulSet/db:15432 ALLOW 1 of 1 to', DEBUG]],
+  ['peer=node', [OLD_NODE]],
+  ['peer=service', ['shop/Deployment/web > shop/StatefulSet/db:15432 ALLOW 2 of 2 from']],
+  ['peer=external', OUT],
+  ['public=true', OUT],
+  ['public=false', [OLD_NODE, WEB_DB, DROPPED, DEBUG]],
+  // Counted from the flows themselves.
+  ['pod=shop/web-2', ['shop/Deployment/web > shop/StatefulSet/db:15432 ALLOW 1 of 1 from']],
+  ['to_pod=shop/db-0', ['shop/Deployment/web > shop/StatefulSet/db:15432 ALLOW 1 of 1 to', DROPPED, DEBUG]],
+  ['label=app=web&verdict=DROP', [DROPPED]],
+  ['node=node-1&to_workload=shop/db', [WEB_DB, DROPPED, DEBUG]],
+  ['to_ip=8.8.8.8/32', [OUT[0]!]],
+  [
+    'ip=10.0.0.1&since=30h&until=1s',
+    [...OUT, 'shop/Deployment/web > shop/StatefulSet/db:15432 ALLOW 2 of 2 from,to', DROPPED],
+  ],
+  // The shape of the answer.
+  ['cidr=24&peer=external', ['shop/Deployment/web > external 8.8.8.0/24:443 ALLOW 2 of 1 from']],
+  ['cidr=0&peer=external', ['shop/Deployment/web > external 0.0.0.0/0:443 ALLOW 2 of 1 from']],
+  ['cidr=24&peer=node', [OLD_NODE]],
+  [
+    'group=namespace',
+    [
+      'gone > node 192.168.0.1:10250 ALLOW 1 of 1 from',
+      ...['8.8.8.8', '8.8.8.9'].map((ip) => `shop > external ${ip}:443 ALLOW 1 of 1 from`),
+      ...['shop > shop:15432 ALLOW 3 of 3 from,to', 'shop > shop:22 DROP 1 of 1 from'],
+      'tools > shop:15432 ALLOW 1 of 1 to',
+    ],
+  ],
+  [
+    'group=service&to_workload=shop/db',
+    [
+      'shop/Deployment/web > service shop/db:15432 ALLOW 3 of 3 from,to',
+      'shop/Deployment/web > service shop/db:22 DROP 1 of 1 from',
+      'tools/Pod/debug > service shop/db:15432 ALLOW 1 of 1 to',
+    ],
+  ],
+  [`since=${T('10:00:06')}`, [DEBUG, OLD_NODE]],
+  [`since=${T('10:00:01')}&until=${T('10:00:02')}`, [WEB_DB]],
+  [`until=${T('10:00:00')}`, []],
+  ['since=1s', []],
+]
+for (const [query, expected] of CASES)
+  test(`GET /flows/edges 200: ${query || 'no filter'}`, async () => {
+    assert.deepEqual(await lines(`?${query}`), [...expected].sort())
+  })
+
+test('GET /flows/edges 200: an edge has both sides, all times, and what is not known as null', async () => {
+  const { items, ...facts } = await page('?service=shop/db')
+  const none = { name: null, ip: null }
+  assert.deepEqual(items, [
+    {
+      from: { kind: 'workload', namespace: 'shop', workload: 'Deployment/web', ...none },
+      to: { kind: 'workload', namespace: 'shop', workload: 'StatefulSet/db', ...none },
+      ...{ port: '15432', protocol: 'TCP', verdict: 'ALLOW', flows: 2, pods: 2, seenBy: ['from'] },
+      ...{ firstSeenAt: T('10:00:00'), lastNewAt: T('10:00:01') },
+    },
   ])
-    console.log(q, await lines(q))
-  console.log(await page('?limit=1'))
+  const [cursor] = await app.sql<{ as_of: string }[]>`
+    select to_char(as_of, 'YYYY-MM-DD"T"HH24:MI:SS') as as_of from flow_edge_cursor`
+  const { asOf, ...rest } = facts as Record<string, unknown>
+  assert.equal(String(asOf).slice(0, 19), cursor!.as_of)
+  assert.deepEqual(rest, { nextAfter: null, observedSince: T('10:00:00'), unstamped: 0 })
 })
-test('dbg', async () => {
-  console.log(await app.sql`select traffic_type, pod_namespace, pod_name, peer_kind, flows, pods from flow_edge`)
-  console.log(await app.sql`select * from flow_edge_pod`)
+
+test('GET /flows/edges 200: flows whose workload was not recorded are counted, unless the rest decides', async () => {
+  assert.equal((await page('?workload=gone/x')).unstamped, 1)
+  assert.equal((await page('?workload=gone/x&verdict=DROP')).unstamped, 0)
+  assert.equal((await page('?workload=gone/x&since=1s')).unstamped, 0)
+  assert.equal((await page('?label=app=none')).unstamped, 1)
+  assert.equal((await page('?workload=shop/x')).unstamped, 0)
+})
+
+for (const order of ['lastNewAt', 'flows'])
+  for (const filter of ['', '&ip=0.0.0.0/0'])
+    test(`GET /flows/edges 200: pages by ${order} have each edge once${filter && ', counted by the query'}`, async () => {
+      const whole = (await page(`?order=${order}${filter}`)).items
+      assert.equal(whole.length, 6)
+      const keys = whole.map((one) => (order === 'flows' ? one.flows : Date.parse(one.lastNewAt)))
+      assert.deepEqual(
+        keys,
+        [...keys].sort((a, b) => b - a),
+      )
+      const seen: Edge[] = []
+      for (let after: string | null = ''; after !== null; ) {
+        const found = await page(`?order=${order}${filter}&limit=2&after=${after}`)
+        seen.push(...found.items)
+        after = found.nextAfter
+      }
+      assert.deepEqual(seen, whole)
+    })
+
+test('GET /flows/edges 200: an edge that changes while a reader pages is not missed', async () => {
+  const first = await page('?limit=2')
+  assert.equal(first.items.length, 2)
+  // It was the last one of the list and becomes the first one.
+  await sends('/pod/traffic', flow('shop', 'web-2', '10.0.0.2', to('8.8.8.8', '443')))
+  await run()
+  const rest: Edge[] = []
+  for (let after = first.nextAfter; after !== null; ) {
+    const found: Awaited<ReturnType<typeof page>> = await page(`?limit=2&after=${after}`)
+    rest.push(...found.items)
+    after = found.nextAfter
+  }
+  const all = [...first.items, ...rest].map(lineOf)
+  assert.deepEqual([...all].sort(), await lines())
+  assert.equal(all.at(-1), 'shop/Deployment/web > external 8.8.8.8:443 ALLOW 2 of 2 from')
+  await app.sql`delete from traffic where uuid = ${`flow-${seconds - 1}`}`
+})
+
+test('GET /flows/edges 304: `ETag` is equal for equal edges, also after another count', async () => {
+  const first = await get('?verdict=DROP')
+  const etag = first.headers.get('etag')!
+  assert.equal((await get('?verdict=DROP', { 'if-none-match': etag })).status, 304)
+  await run()
+  const later = await get('?verdict=DROP')
+  assert.notEqual(later.json.asOf, first.json.asOf)
+  assert.equal(later.headers.get('etag'), etag)
+  assert.equal((await get('?verdict=DROP', { 'if-none-match': etag })).status, 304)
+  assert.equal((await get('', { 'if-none-match': etag })).status, 200)
+})
+
+test('GET /flows/edges 200: names of any characters', async () => {
+  const name = 'we"ird\\\x1f\x01{},é'
+  await app.sql`insert into traffic (uuid, pod_name, pod_namespace, traffic_type, traffic_in_out_ip, traffic_in_out_port,
+                                     ip_protocol, decision, time_stamp)
+                values ('weird', ${name}, ${name}, 'EGRESS', '', ${name}, null, null, ${T('11:00:00')}::text::timestamp)`
+  await run()
+  const { items } = await page(`?namespace=${encodeURIComponent(name)}`)
+  const none = { namespace: null, workload: null }
+  assert.deepEqual(items, [
+    {
+      from: { kind: 'pod', name, ip: null, ...none, namespace: name },
+      to: { kind: 'unresolved', name: null, ip: '', ...none },
+      ...{ port: name, protocol: null, verdict: null, flows: 1, pods: 1, seenBy: ['from'] },
+      ...{ firstSeenAt: T('11:00:00'), lastNewAt: T('11:00:00') },
+    },
+  ])
+})
+
+test('GET /flows/edges 503: until the flows of an older release are counted', async () => {
+  const old = await startApp({ ...TOKENS })
+  await old.sql`update flow_edge_cursor set time_stamp = '-infinity', uuid = '', as_of = null`
+  const answer = await old.get('/flows/edges', { headers })
+  assert.equal(answer.status, 503)
+  assert.equal(answer.headers.get('retry-after'), '30')
+  assert.match(answer.text, /being counted for the first time/)
+  await flowEdges.run({ config: old.deps.config, db: old.db, log: old.deps.log, signal: new AbortController().signal })
+  assert.equal((await old.get('/flows/edges', { headers })).status, 200)
+})
+
+const REFUSED: [query: string, message: RegExp][] = [
+  ['group=pod', /group: .*workload/],
+  ['order=newest', /order: .*lastNewAt/],
+  ['cidr=33', /cidr: expected 0 to 32/],
+  ['cidr=-1', /cidr: expected 0 to 32/],
+  ['limit=0', /limit: expected 1 to 20000/],
+  ['limit=20001', /limit: expected 1 to 20000/],
+  ['since=yesterday', /since: expected a time/],
+  ['since=1h&until=2h', /until: expected no time before since/],
+  ['name=x', /name: not known here: the parameters of this route are namespace/],
+  ['port=70000', /port\[0\]: expected a port/],
+  ['after=abc', /after: expected the nextAfter/],
+]
+for (const [query, message] of REFUSED)
+  test(`GET /flows/edges 400: ${query}`, async () => {
+    const answer = await get(`?${query}`)
+    assert.equal(answer.status, 400)
+    assert.match(answer.text, message)
+  })
+
+test('GET /flows/edges 400: a cursor of another list, or one that is forged', async () => {
+  const { nextAfter } = await page('?limit=1')
+  const keys = JSON.parse(Buffer.from(nextAfter!, 'base64url').toString())
+  const forged = (change: (keys: unknown[]) => void) => {
+    const copy = [...keys]
+    change(copy)
+    return Buffer.from(JSON.stringify(copy)).toString('base64url')
+  }
+  for (const query of [`group=namespace&after=${nextAfter}`, `order=flows&after=${nextAfter}`])
+    assert.match((await get(`?${query}`)).text, /after: the cursor is of another group or order/)
+  for (const change of [
+    (all: unknown[]) => all.splice(2, 1, "'; drop table traffic"),
+    (all: unknown[]) => all.splice(3, 1, '9:1:'),
+    (all: unknown[]) => all.splice(4, 1, 2),
+    (all: unknown[]) => all.splice(5, 1, '9'.repeat(30)),
+    (all: unknown[]) => all.splice(5, 1, '5'),
+    (all: unknown[]) => all.splice(5, 1, '2026-99-99 00:00:00'),
+    (all: unknown[]) => all.splice(6, 1, '9'.repeat(19)),
+    (all: unknown[]) => all.push('more'),
+  ])
+    assert.equal((await get(`?after=${forged(change)}`)).status, 400, String(change))
+})
+
+test('GET /flows/edges 400: more flows than a query counts itself', async () => {
+  await app.sql`insert into traffic (uuid, time_stamp)
+                select 'many-' || n, '2020-01-01' from generate_series(1, 1000001) n`
+  const answer = await get('?pod=shop/web-1')
+  assert.equal(answer.status, 400)
+  assert.match(answer.text, /since: a filter by pod, label, node or ip counts at most 1000000 flows/)
+  assert.equal((await get('?pod=shop/web-1&since=2d')).status, 200)
+  await app.sql`delete from traffic where time_stamp = '2020-01-01'`
+})
+
+test('GET /flows/edges 401: without a token', async () => {
+  assertUnauthorized(await app.get('/flows/edges'))
+})
+
+test('GET /flows/edges 503: the database cancels the statement, and the failure is not kept', async () => {
+  await whileRefused(app.sql, 'flow_edge', async () => assertDatabaseBusy(await get('?limit=7')))
+  assert.equal((await get('?limit=7')).status, 200)
 })
