@@ -3,10 +3,10 @@ import test from 'node:test'
 import { flowEdges } from '../../jobs/flow-edges.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support/routes.ts'
+import { othersEnded } from '../support/transactions.ts'
 
 const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS })
 const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}` }
-const { deps } = app
 
 type Fields = Record<string, unknown>
 interface Edge {
@@ -33,8 +33,10 @@ const sends = async (path: string, body: unknown) => {
   const answer = await app.post(path, body, { headers: { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` } })
   assert.equal(answer.status, 200, answer.text)
 }
-const run = () =>
-  flowEdges.run({ config: deps.config, db: app.db, log: deps.log, signal: new AbortController().signal })
+async function run(of = app) {
+  await othersEnded(of.sql)
+  return flowEdges.run({ config: of.deps.config, db: of.db, log: of.deps.log, signal: new AbortController().signal })
+}
 
 /** `shop/Deployment/web > shop/StatefulSet/db:5432 ALLOW 2 flows of 2 pods from,to`, in the order of the page. */
 const sideText = ({ kind, namespace, name, workload, ip }: Fields) =>
@@ -287,7 +289,7 @@ test('GET /flows/edges 503: until the flows of an older release are counted', as
   assert.equal(answer.status, 503)
   assert.equal(answer.headers.get('retry-after'), '30')
   assert.match(answer.text, /being counted for the first time/)
-  await flowEdges.run({ config: old.deps.config, db: old.db, log: old.deps.log, signal: new AbortController().signal })
+  await run(old)
   assert.equal((await old.get('/flows/edges', { headers })).status, 200)
 })
 
