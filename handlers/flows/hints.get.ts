@@ -1,12 +1,19 @@
 import { z } from 'zod'
 import { HINT_FIELDS, MAX_HINTS, readHints } from '../../lib/flows/index.ts'
-import { access, MAX_NAME_CHARS, query, route, sendJson, text } from '../../lib/http/index.ts'
+import { access, MAX_NAME_CHARS, NO_NULL_PATTERN, query, route, sendJson, text } from '../../lib/http/index.ts'
+import { documentedAs } from '../../lib/openapi/declare.ts'
 
 const MAX_PREFIX_CHARS = 2 * MAX_NAME_CHARS
 
+const prefix = documentedAs(text.pipe(z.string().max(MAX_PREFIX_CHARS)), {
+  type: 'string',
+  maxLength: MAX_PREFIX_CHARS,
+  pattern: NO_NULL_PATTERN,
+})
+
 const Query = z.object({
   field: z.enum(HINT_FIELDS).describe('A filter of `GET /flows`.'),
-  prefix: text.pipe(z.string().max(MAX_PREFIX_CHARS)).default('').describe('The beginning of a value.'),
+  prefix: prefix.default('').describe('The beginning of a value.'),
 })
 
 const Hints = z.strictObject({ values: z.array(z.string()).max(MAX_HINTS) }).meta({ id: 'FlowHints' })

@@ -92,9 +92,10 @@ test('the list of jobs is that of the code; `npm run chart` writes it', () => {
   assert.deepEqual(JSON.parse(read('files/jobs.json')), chartJobs())
 })
 
-test('an interval becomes an equal schedule, or is refused', () => {
-  const cases = [60, 300, 600, 3600, 7200, 21_600, 86_400]
+test('an interval becomes an equal schedule, a minute at least, or is refused', () => {
+  const cases = [10, 60, 300, 600, 3600, 7200, 21_600, 86_400]
   assert.deepEqual(cases.map(schedule), [
+    '* * * * *',
     '* * * * *',
     '*/5 * * * *',
     '*/10 * * * *',
@@ -103,7 +104,7 @@ test('an interval becomes an equal schedule, or is refused', () => {
     'H */6 * * *',
     'H H * * *',
   ])
-  for (const seconds of [30, 90, 420, 5400, 172_800])
+  for (const seconds of [90, 420, 5400, 172_800])
     assert.throws(() => schedule(seconds), /cron has no syntax/, String(seconds))
 })
 

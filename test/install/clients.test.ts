@@ -42,6 +42,12 @@ const evaluator = await startStub(({ method }) =>
 walk('docs/clients.md', {
   env: { EVALUATOR_URL: evaluator.url },
   arrange: {
+    'Edges of flows': async ({ url }) => {
+      await until('the flows are counted', async () => {
+        const { json } = await get(`${url}/flows/edges`, { headers: { authorization: 'Bearer a-token-to-read' } })
+        return json.items.length === 4
+      })
+    },
     'Verdicts of the policy evaluator': async ({ url }) => {
       await until('there is a verdict', async () => {
         const { json } = await get(`${url}/audit/verdicts`, { headers: { authorization: 'Bearer a-token-to-read' } })

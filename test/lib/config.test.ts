@@ -45,6 +45,7 @@ test('an empty environment gives the defaults', () => {
     auditRetentionBatchSize: 5000,
     deadPodRetentionDays: 0,
     trafficRetentionDays: 14,
+    flowEdgeRetentionDays: 90,
     trafficRetentionIntervalSecs: 3600,
     trafficRetentionBatchSize: 5000,
     trafficMaxRowsPerPod: 0,

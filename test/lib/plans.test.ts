@@ -252,6 +252,12 @@ const examples: Record<string, Example[]> = {
     // More flows than the first statement examines.
     { path: '/flows?namespace=ns-7&label=a=b&node=n&workload=a/b', statements: 3, isOrdered: true },
   ],
+  // Edges are grouped anew for each answer, all of them. With filters that edges do not keep, the flows of the range are.
+  'GET /flows/edges': [
+    { path: '/flows/edges', statements: 3, isSummary: true, isOpaque: true },
+    { path: '/flows/edges?group=namespace&workload=a/b&since=7d', statements: 3, isSummary: true, isOpaque: true },
+    { path: '/flows/edges?node=n&since=15m', statements: 3, isSummary: true, isOpaque: true },
+  ],
   'GET /flows/hints': [
     ...['namespace', 'node', 'pod', 'service', 'ip', 'port'].map((field) => ({
       path: `/flows/hints?field=${field}&prefix=a`,

@@ -19,6 +19,7 @@ const WITH: Record<string, Record<string, string>> = {
   '/compute/contention': { namespace: 'shop' },
   '/attestations/policy': { mode: 'audit' },
   '/flows': { since: '', until: '', follow: 'false', resume: '', after: '' },
+  '/flows/edges': { since: '', until: '', after: '' },
 }
 
 for (const [path, { get }] of Object.entries(document.paths)) {
