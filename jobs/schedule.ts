@@ -4,6 +4,7 @@
  * sleep for the remaining time.
  */
 import { Cron } from 'croner'
+import { isNoConnection } from '../lib/db/index.ts'
 import type { Metrics } from '../lib/metrics/index.ts'
 import { within } from '../lib/time/within.ts'
 import { JITTER, type Job, type JobContext } from './job.ts'
@@ -75,7 +76,8 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
       log[report.rows > 0 ? 'info' : 'debug']({ job: job.name, ...report }, 'job pass')
     } catch (err) {
       metrics.jobPasses.inc({ job: job.name, outcome: 'failed' })
-      log.error({ job: job.name, err }, 'the job failed')
+      // The pool warns of a database that is gone, and the job runs again.
+      log[isNoConnection(err) ? 'warn' : 'error']({ job: job.name, err }, 'the job failed')
     }
     return everySecs
   }

@@ -20,6 +20,7 @@ export {
   DatabaseBusy,
   DatabaseRefused,
   DatabaseUnavailable,
+  isNoConnection,
   isOutcomeUnknown,
 } from './errors.ts'
 export type { GateName, GateStats } from './gate.ts'
