@@ -42,10 +42,9 @@ const MAX_PORT_NAME_CHARS = 63
 /** The numbers of the ports that the containers name, for services that name a target port; null without a manifest. */
 export function namedPorts(object: JsonObject | null): Record<string, number> | null {
   if (object === null) return null
-  const containers = member(object, 'spec', 'containers')
-  const ports = (Array.isArray(containers) ? containers : []).flatMap((one) =>
-    isObject(one) && Array.isArray(one.ports) ? one.ports.filter(isObject) : [],
-  )
+  const containers = objectsOf(member(object, 'spec', 'containers'))
+  const sidecars = objectsOf(member(object, 'spec', 'initContainers')).filter((one) => one.restartPolicy === 'Always')
+  const ports = [...containers, ...sidecars].flatMap((one) => objectsOf(one.ports))
   const named = ports.flatMap(({ name, containerPort }) =>
     typeof name === 'string' && /^[a-z0-9-]+$/.test(name) && name.length <= MAX_PORT_NAME_CHARS && isPort(containerPort)
       ? [[name, containerPort] as const]
@@ -53,6 +52,8 @@ export function namedPorts(object: JsonObject | null): Record<string, number> | 
   )
   return Object.fromEntries(named.slice(0, MAX_NAMED_PORTS))
 }
+
+const objectsOf = (list: unknown): JsonObject[] => (Array.isArray(list) ? list.filter(isObject) : [])
 
 const isPort = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) > 0 && (value as number) <= 65_535
