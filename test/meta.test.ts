@@ -17,6 +17,8 @@ import { startApp, TOKENS } from './support/app.ts'
 import { assertEach } from './support/assert-each.ts'
 import { assertForbidden, assertUnauthorized } from './support/routes.ts'
 
+const app = await startApp(TOKENS)
+
 const MAX_HANDLER_LINES = 120
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -171,7 +173,6 @@ const patterns = [...scopes].map(([name, scope]) => {
 const scopeOf = (verb: string, path: string): Scope | null =>
   patterns.find((one) => one.verb === (verb === 'HEAD' ? 'GET' : verb) && one.matches.test(path))?.scope ?? null
 
-const app = await startApp(TOKENS)
 const ask = async (verb: string, path: string, authorization?: string) => {
   const answer = await app.app.request(path, {
     method: verb,

@@ -10,6 +10,10 @@ import { depth } from '../support/depth.ts'
 import { whileLocked } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
+const { db, sql } = await startApp()
+await sql`create table shared (id int)`
+await sql`insert into shared values (7)`
+
 /** A `run` whose statements the test ends by hand. */
 function bench<Item>() {
   const statements: { items: Item[]; end: () => void; fail: (error: Error) => void }[] = []
@@ -342,10 +346,6 @@ describe('createLanes', () => {
     assert.equal(lanes.inFlight.size, 0)
   })
 })
-
-const { db, sql } = await startApp()
-await sql`create table shared (id int)`
-await sql`insert into shared values (7)`
 
 /** A shared read that records each statement; statements wait while the table is locked. */
 function reader() {

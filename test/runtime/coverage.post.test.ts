@@ -15,6 +15,8 @@ import {
 } from '../support/routes.ts'
 import { containerId, digest, type Fields, HOUR, heartbeat, inSecs, only, PATH, stored, take } from './heartbeats.ts'
 
+const guarded = await startApp(TOKENS)
+
 const MAX_COUNT = 1_000_000_000_000
 const MAX_BYTES = 4 * 1024 * 1024
 const app = await startApp()
@@ -688,8 +690,6 @@ describe('the list', () => {
     }
   })
 })
-
-const guarded = await startApp(TOKENS)
 
 test('POST /runtime/coverage 401: no token, or an unknown one', async () => {
   assertUnauthorized(await guarded.post(PATH, []))
