@@ -30,8 +30,8 @@ async function step({ db }: JobContext, call: (sql: Sql) => postgres.Fragment): 
 
 /**
  * Counts new flows into edges, records which workload is behind a service, and forgets old edges
- * (docs/contract.md#flow-edges). One statement counts flows and moves the cursor behind them, so that each counts once, whatever process fails at whatever
- * moment. It has a snapshot of its own, taken after the lock: a function that is not stable takes one.
+ * (docs/contract.md#flow-edges). One statement counts flows and moves the cursor behind them, so that each counts once,
+ * whatever process fails at whatever moment. It has a snapshot of its own, taken after the lock: a function that is not stable takes one.
  */
 export const flowEdges: Job = {
   name: 'flow-edges',
@@ -47,7 +47,8 @@ export const flowEdges: Job = {
   with ${held(sql, 'flow-edges')}
   select h.is_held, c.flows::int, c.is_last
   from held h
-  left join lateral count_flow_edges(case when h.is_held then ${FLOWS_AT_ONCE}::int end, ${openSecs(context)}) c on true`,
+  left join lateral
+    count_flow_edges(case when h.is_held then ${FLOWS_AT_ONCE}::int end, ${openSecs(context)}) c on true`,
         )
         const { is_held, flows, is_last } = step!
         return { isHeld: is_held, rows: flows ?? 0, isLast: is_last ?? false }
@@ -63,7 +64,8 @@ export const flowEdges: Job = {
     const [row] = await context.db.job(
       (sql) => sql<{ rows: number }[]>`
   select (select count(*) from traffic t
-          where t.tx >= c.next_tx and coalesce(t.first_tx, t.tx) >= c.next_tx and t.traffic_type in ('EGRESS', 'INGRESS')
+          where t.tx >= c.next_tx and coalesce(t.first_tx, t.tx) >= c.next_tx
+            and t.traffic_type in ('EGRESS', 'INGRESS')
          )::int
          + (select count(*) from traffic t
             where (t.time_stamp, t.uuid) > (c.time_stamp, c.uuid) and t.tx is null

@@ -21,8 +21,8 @@ const etag = { ETag: z.string().describe('Send it back as `If-None-Match`. It is
 export default route({
   summary: 'List edges between workloads, namespaces or services',
   description:
-    'The job `flow-edges` counts flows into edges, which stay when the flows are deleted. Only a filter by pod, label, ' +
-    'node or address counts the stored flows of the range.',
+    'The job `flow-edges` counts flows into edges, which stay when the flows are deleted. Only a filter by pod, ' +
+    'label, node or address counts the stored flows of the range.',
   answer: FlowEdgePage,
   headers: etag,
   also: { 304: { description: 'The client has these edges: `If-None-Match` matches.', answer: null, headers: etag } },

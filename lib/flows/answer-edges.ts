@@ -33,8 +33,8 @@ async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBod
   if (isOfFlows && (await isTooMany(db.read, since, until)))
     throw new HttpError(
       400,
-      `Query deserialize error: since: a filter by pod, label, node or ip counts at most ${MAX_COUNTED} flows, and more ` +
-        'are in the range: narrow it with since and until',
+      `Query deserialize error: since: a filter by pod, label, node or ip counts at most ${MAX_COUNTED} flows, and ` +
+        'more are in the range: narrow it with since and until',
     )
 
   const retentionDays = config.flowEdgeRetentionDays

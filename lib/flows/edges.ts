@@ -90,7 +90,8 @@ const sides = (address: string) => `
            case when t.peer_kind = 'service' and t.via_name is null then t.peer_name end as name,
            case when t.via_name is not null then ${workload('t.via_kind', 't.via_name')}
                 when t.peer_kind = 'pod' and t.peer_workload_name is null then 'Pod/' || t.peer_name
-                when t.peer_kind = 'pod' then ${workload('t.peer_workload_kind', 't.peer_workload_name')} end as workload,
+                when t.peer_kind = 'pod' then ${workload('t.peer_workload_kind', 't.peer_workload_name')}
+           end as workload,
            case when t.peer_kind is null then ${address} else t.traffic_in_out_ip end as ip
     offset 0) peer_side`
 
@@ -161,7 +162,8 @@ export async function readEdges(gate: Gate, query: EdgeQuery): Promise<FoundEdge
   const { edges, values } = compose(query)
   const text = `${edges}
   select (select count(*) from page)::text, null, max(n.facts), ${joinedColumns(FlowEdge, 'm', 'm.port is not null')}
-  from (select ${FACTS} as facts from (select n.*, ${isMaybeUnknown(query.filter) ? UNSTAMPED : 0} as unstamped from now n) n) n
+  from (select ${FACTS} as facts
+        from (select n.*, ${isMaybeUnknown(query.filter) ? UNSTAMPED : 0} as unstamped from now n) n) n
   left join shown m on true`
   const [row] = await gate((sql) => unprepared(sql, text, values).raw())
   return { row: row!, passed: Number(row![0]), ...(JSON.parse(row![2]!.toString()) as Facts) }

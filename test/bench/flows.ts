@@ -1,7 +1,7 @@
 /**
- * `npm run bench:flows`: `GET /flows` on 50 nodes, 2 000 workloads and 10 million flows over 40 000 edges, filter by filter, with
- * 8 clients; then an export. Options: `--flows 10000000`, `--seconds 3` a filter, `--only WORDS` (repeatable), `--data DIR` to keep
- * the database.
+ * `npm run bench:flows`: `GET /flows` and `GET /flows/edges` on 50 nodes, 2 000 workloads and 10 million flows over
+ * 40 000 edges, filter by filter, with 8 clients; then an export. Options: `--flows 10000000`, `--seconds 3` a filter,
+ * `--only WORDS` (repeatable), `--data DIR` to keep the database.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -32,43 +32,54 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 /** The flows of an edge are those of 5 times 5 pods, which are replaced again and again. */
 const EDGES = 40_000
 const GENERATIONS = Math.ceil(FLOWS / EDGES / 25)
+const NEWEST = GENERATIONS - 1
 const WORKLOADS = 2_000
 
-/** Five pods a workload, 40 namespaces, 20 edges a workload: 14 to workloads, 2 to services, 4 to external addresses. */
+/** Five pods a workload, 40 namespaces; of the 20 edges of a workload 14 are to workloads, 2 to services, 4 go out. */
 const DATA = [
   `create function bench_ip(generation int, pod int) returns text language sql immutable
    as $$ select '10.' || generation || '.' || pod / 256 || '.' || pod % 256 $$`,
   `create function bench_pod(generation int, pod int) returns text language sql immutable
    as $$ select 'app-' || pod / 5 || '-' || pod % 5 || '-' || generation $$`,
-  `insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name,
-                    host_network, started_at, pod_uid)
-   select bench_pod(${GENERATIONS - 1}, n), bench_ip(${GENERATIONS - 1}, n), 'ns-' || n / 5 % 40, now() at time zone 'utc', 'node-' || n % 50, false,
-          array[bench_ip(${GENERATIONS - 1}, n)], 'Deployment', 'app-' || n / 5, false, '2020-01-01', 'uid-' || n
+  `insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind,
+                    workload_name, host_network, started_at, pod_uid)
+   select bench_pod(${NEWEST}, n), bench_ip(${NEWEST}, n), 'ns-' || n / 5 % 40, now() at time zone 'utc',
+          'node-' || n % 50, false, array[bench_ip(${NEWEST}, n)], 'Deployment', 'app-' || n / 5, false, '2020-01-01',
+          'uid-' || n
    from generate_series(0, ${5 * WORKLOADS - 1}) n`,
   'insert into pod_address (ip, pod_name) select pod_ip, pod_name from pod',
   `insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
-   select 'ns-' || n / 5 % 40, bench_pod(g, n), '2020-01-01', json_build_object('app', 'app-' || n / 5, 'tier', 'tier-' || n % 10)::jsonb, 'node-' || n % 50
-   from generate_series(0, ${GENERATIONS - 1}) g, generate_series(0, ${5 * WORKLOADS - 1}) n`,
+   select 'ns-' || n / 5 % 40, bench_pod(g, n), '2020-01-01',
+          json_build_object('app', 'app-' || n / 5, 'tier', 'tier-' || n % 10)::jsonb, 'node-' || n % 50
+   from generate_series(0, ${NEWEST}) g, generate_series(0, ${5 * WORKLOADS - 1}) n`,
   `insert into service (svc_ip, svc_name, svc_namespace, time_stamp)
-   select '10.96.' || n / 256 || '.' || n % 256, 'app-' || n * 4, 'ns-' || n * 4 % 40, now() at time zone 'utc' from generate_series(0, 499) n`,
+   select '10.96.' || n / 256 || '.' || n % 256, 'app-' || n * 4, 'ns-' || n * 4 % 40,
+          now() at time zone 'utc'
+   from generate_series(0, 499) n`,
   `insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
                         traffic_in_out_port, decision, time_stamp, peer_kind, peer_namespace, peer_name, peer_uid,
-                        peer_workload_kind, peer_workload_name, peer_resolved_at, pod_workload_kind, pod_workload_name, tx)
-   select gen_random_uuid()::text, bench_pod(f.g, f.w * 5 + f.k % 5), 'ns-' || f.w % 40, bench_ip(f.g, f.w * 5 + f.k % 5),
+                        peer_workload_kind, peer_workload_name, peer_resolved_at, pod_workload_kind,
+                        pod_workload_name, tx)
+   select gen_random_uuid()::text, bench_pod(f.g, f.w * 5 + f.k % 5), 'ns-' || f.w % 40,
+          bench_ip(f.g, f.w * 5 + f.k % 5),
           case when f.n < 16 then '0' else f.k::text end,
           case when f.n = 13 then 'UDP' else 'TCP' end, 'EGRESS',
-          case when f.n < 14 then bench_ip(f.g, f.v * 5 + f.q) when f.n < 16 then '10.96.' || f.v % 500 / 256 || '.' || f.v % 500 % 256
+          case when f.n < 14 then bench_ip(f.g, f.v * 5 + f.q)
+               when f.n < 16 then '10.96.' || f.v % 500 / 256 || '.' || f.v % 500 % 256
                else '52.' || f.v % 200 || '.' || f.e % 250 || '.' || f.n end,
           case when f.n < 4 then 443 when f.n < 8 then 8080 when f.n = 8 then 5432 else 1024 + f.e % 3000 end,
-          case when f.e % 97 = 0 then 'DROP' else 'ALLOW' end, now() at time zone 'utc' - (${FLOWS} - f.i) * (interval '30 days' / ${FLOWS}),
+          case when f.e % 97 = 0 then 'DROP' else 'ALLOW' end,
+          now() at time zone 'utc' - (${FLOWS} - f.i) * (interval '30 days' / ${FLOWS}),
           case when f.n < 14 then 'pod' when f.n < 16 then 'service' end,
           case when f.n < 14 then 'ns-' || f.v % 40 when f.n < 16 then 'ns-' || f.v % 500 * 4 % 40 end,
           case when f.n < 14 then bench_pod(f.g, f.v * 5 + f.q) when f.n < 16 then 'app-' || f.v % 500 * 4 end, null,
           case when f.n < 14 then 'Deployment' end, case when f.n < 14 then 'app-' || f.v end,
           case when f.n < 16 then now() at time zone 'utc' end, 'Deployment', 'app-' || f.w, null
-   from (select i, k, e, n, e / 20 as w, (e / 20 * 7 + n * 131) % ${WORKLOADS} as v, k / 5 % 5 as q, case when n between 14 and 15 then k / 5 else k / 25 end as g
+   from (select i, k, e, n, e / 20 as w, (e / 20 * 7 + n * 131) % ${WORKLOADS} as v, k / 5 % 5 as q,
+                case when n between 14 and 15 then k / 5 else k / 25 end as g
          from generate_series(0, ${FLOWS - 1}) i,
-              lateral (select i / ${EDGES} as k, ((i::bigint * 7919) % ${EDGES})::int as e) x, lateral (select e % 20 as n) y) f`,
+              lateral (select i / ${EDGES} as k, ((i::bigint * 7919) % ${EDGES})::int as e) x,
+              lateral (select e % 20 as n) y) f`,
 ]
 
 const FILTERS = [
@@ -145,9 +156,8 @@ const counted = spawnSync(process.execPath, ['dist/jobs/run.js', 'flow-edges'], 
 const [edges] = await sql<{ edges: number; pods: number; flows: number }[]>`
   select (select count(*)::int from flow_edge) as edges, (select count(*)::int from flow_edge_pod) as pods,
          (select sum(flows)::float8 from flow_edge) as flows`
-print(
-  `${JSON.stringify(edges)} counted in ${Math.round((performance.now() - startedAt) / 1_000)} s, exit ${counted.status}`,
-)
+const countedSecs = Math.round((performance.now() - startedAt) / 1_000)
+print(`${JSON.stringify(edges)} counted in ${countedSecs} s, exit ${counted.status}`)
 await sql.unsafe('vacuum analyze')
 const broker = await startBroker({ DATA_DIR: dataDir, JOBS: 'external', LOG_LEVEL: 'info' })
 
@@ -166,8 +176,9 @@ for (const [path, p95Ms] of paths) {
     request: () => get(path),
   })
   const within = slowerThan(p95Ms) <= 0.05 * calls
+  const ms = (value: number) => value.toFixed(1).padStart(8)
   print(
-    `${path.padEnd(62)} one ${once.p50Ms.toFixed(1).padStart(8)} ms  p50 ${p50Ms.toFixed(1).padStart(8)}  p99 ${p99Ms.toFixed(1).padStart(8)} ms ` +
+    `${path.padEnd(62)} one ${ms(once.p50Ms)} ms  p50 ${ms(p50Ms)}  p99 ${ms(p99Ms)} ms ` +
       `${String(calls).padStart(6)} calls ${failed > 0 ? `${failed} FAILED ` : ''}${within ? 'held' : 'SLOW'}`,
   )
 }
@@ -189,8 +200,8 @@ for (const accept of ['application/x-ndjson', 'text/csv']) {
   })
   const seconds = (performance.now() - startedAt) / 1_000
   print(
-    `export as ${accept}: ${lines} lines, ${Math.round(bytes / 2 ** 20)} MiB, ${Math.round(lines / seconds)} a second, ` +
-      `${Math.round((await broker.peakMib()) - before)} MiB more at the most`,
+    `export as ${accept}: ${lines} lines, ${Math.round(bytes / 2 ** 20)} MiB, ` +
+      `${Math.round(lines / seconds)} a second, ${Math.round((await broker.peakMib()) - before)} MiB more at the most`,
   )
 }
 await broker.stop()

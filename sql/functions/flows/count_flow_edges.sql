@@ -1,6 +1,6 @@
--- One step of the job `flow-edges` (docs/contract.md#flow-edges): counts about `at_once` more flows and moves the cursor
--- in one statement, so that each flow counts once, whatever fails. The caller holds the lock of the job. A flow may
--- become more known for `open_secs` after its time.
+-- One step of the job `flow-edges` (docs/contract.md#flow-edges): counts about `at_once` more flows and moves the
+-- cursor in one statement, so that each flow counts once, whatever fails. The caller holds the lock of the job. A flow
+-- may become more known for `open_secs` after its time.
 --
 -- A flow is new where the transaction that inserted it is in the range; it is read as it is now, also if a transaction
 -- behind the range wrote it again. A flow that was inserted before the range is read only where it is pending.
@@ -86,17 +86,17 @@ as $$
   counted as (
     insert into flow_edge as e
       (id, traffic_type, pod_namespace, pod_workload_kind, pod_workload_name, pod_name, peer_kind, peer_namespace,
-       peer_workload_kind, peer_workload_name, peer_name, traffic_in_out_ip, is_public, port, ip_protocol, decision, flows, pods,
-       first_seen_at, last_new_at, counted_at)
+       peer_workload_kind, peer_workload_name, peer_name, traffic_in_out_ip, is_public, port, ip_protocol, decision,
+       flows, pods, first_seen_at, last_new_at, counted_at)
     select s.id, s.traffic_type, s.pod_namespace, s.pod_workload_kind, s.pod_workload_name, s.pod_name, s.peer_kind,
-           s.peer_namespace, s.peer_workload_kind, s.peer_workload_name, s.peer_name, s.traffic_in_out_ip, s.is_public, s.port,
-           s.ip_protocol, s.decision, count(*), coalesce(o.pods, 0), min(s.time_stamp), max(s.time_stamp), r.moment
+           s.peer_namespace, s.peer_workload_kind, s.peer_workload_name, s.peer_name, s.traffic_in_out_ip, s.is_public,
+           s.port, s.ip_protocol, s.decision, count(*), coalesce(o.pods, 0), min(s.time_stamp), max(s.time_stamp), r.moment
     from settled s
     cross join range r
     left join (select o.id, count(*) as pods from reporters o where o.is_new group by o.id) o on o.id = s.id
     group by s.id, s.traffic_type, s.pod_namespace, s.pod_workload_kind, s.pod_workload_name, s.pod_name, s.peer_kind,
-             s.peer_namespace, s.peer_workload_kind, s.peer_workload_name, s.peer_name, s.traffic_in_out_ip, s.is_public, s.port,
-             s.ip_protocol, s.decision, o.pods, r.moment
+             s.peer_namespace, s.peer_workload_kind, s.peer_workload_name, s.peer_name, s.traffic_in_out_ip, s.is_public,
+             s.port, s.ip_protocol, s.decision, o.pods, r.moment
     on conflict (id) do update set
       flows         = e.flows + excluded.flows,
       pods          = e.pods + excluded.pods,

@@ -1,4 +1,5 @@
--- The edge of a flow (docs/contract.md#flow-edges), in the columns of flow_edge. No row for a flow of unknown direction.
+-- The edge of a flow (docs/contract.md#flow-edges), in the columns of flow_edge. No row for a flow of unknown
+-- direction.
 create or replace function edge_of_flow(t traffic)
 returns table (traffic_type text, pod_namespace text, pod_workload_kind text, pod_workload_name text, pod_name text,
                peer_kind text, peer_namespace text, peer_workload_kind text, peer_workload_name text, peer_name text,

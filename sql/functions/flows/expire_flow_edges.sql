@@ -1,6 +1,6 @@
--- Looks at the next edges for the job `flow-edges` (docs/contract.md#retention): forgets reporting pods that are gone and
--- whose last new flow is older than `days`, and edges that are as old and have no other pod. A living pod never reports
--- a flow twice, so it keeps its edges. The caller holds the lock of the job. Returns how many edges were deleted.
+-- Looks at the next edges for the job `flow-edges` (docs/contract.md#retention): forgets reporting pods that are gone
+-- and whose last new flow is older than `days`, and edges that are as old and have no other pod. A living pod never
+-- reports a flow twice, so it keeps its edges. The caller holds the lock of the job. Returns how many edges were deleted.
 create or replace function expire_flow_edges(days int, at_once int) returns bigint
 language sql strict
 as $$
@@ -8,7 +8,8 @@ as $$
     select c.swept_id, clock_timestamp() at time zone 'utc' - make_interval(days => expire_flow_edges.days) as until
     from flow_edge_cursor c),
   looked_at as materialized (
-    select e.id, e.last_new_at from flow_edge e where e.id > (select n.swept_id from now n) order by e.id limit at_once),
+    select e.id, e.last_new_at from flow_edge e where e.id > (select n.swept_id from now n)
+    order by e.id limit at_once),
   reporters as materialized (
     select l.id, p.pod_name,
            p.last_new_at < (select n.until from now n)
@@ -19,7 +20,8 @@ as $$
     delete from flow_edge_pod p using reporters o
     where o.is_gone and p.edge_id = o.id and p.pod_name = o.pod_name),
   remaining as materialized (
-    select l.id, count(o.pod_name) filter (where not o.is_gone) as pods, count(o.pod_name) filter (where o.is_gone) as gone,
+    select l.id, count(o.pod_name) filter (where not o.is_gone) as pods,
+           count(o.pod_name) filter (where o.is_gone) as gone,
            l.last_new_at < (select n.until from now n) as is_old
     from looked_at l
     left join reporters o on o.id = l.id

@@ -35,8 +35,8 @@ as $$
     join living p on p.pod_namespace = s.svc_namespace and p.labels @> s.labels
     group by s.svc_namespace, s.svc_name),
   backends as materialized (
-    select distinct on (s.svc_namespace, s.svc_name, b.port, b.protocol) s.svc_namespace, s.svc_name, b.port, b.protocol,
-           c.workload_kind, c.workload_name, t.target_port
+    select distinct on (s.svc_namespace, s.svc_name, b.port, b.protocol)
+           s.svc_namespace, s.svc_name, b.port, b.protocol, c.workload_kind, c.workload_name, t.target_port
     from selected c
     join selecting s on s.svc_namespace = c.svc_namespace and s.svc_name = c.svc_name
     cross join lateral json_array_elements(case when json_typeof(s.ports) = 'array' then s.ports end) v
