@@ -11,6 +11,7 @@ import { until } from '../support/until.ts'
 const POSTERS = 8
 const BATCH_FLOWS = 5
 const RETRY_MS = 50
+const LONGEST_DELAY_MS = 60_000
 
 export interface StormOptions {
   databaseUrl: string
@@ -23,10 +24,11 @@ export interface StormOptions {
 class FollowingReader {
   readonly #storm: Storm
   readonly #url: () => string
-  readonly uuids: string[] = []
+  /** The numbers of the flows of its file; as numbers, because hundreds of thousands of flows times a hundred files fit. */
+  readonly flows: number[] = []
   updates = 0
   connections = 0
-  #unsure: string[] = []
+  #unsure: number[] = []
   #unsureUpdates = 0
   #resume = ''
   #isStopped = false
@@ -88,12 +90,13 @@ class FollowingReader {
     if (line.uuid !== undefined) {
       if (line.update) this.#unsureUpdates++
       else {
-        this.#unsure.push(line.uuid)
-        this.#storm.noteLine(line.uuid)
+        const number = this.#storm.numberOf(line.uuid)
+        this.#unsure.push(number)
+        this.#storm.noteLine(number)
       }
       return
     }
-    this.uuids.push(...this.#unsure)
+    this.flows.push(...this.#unsure)
     this.updates += this.#unsureUpdates
     this.#unsure = []
     this.#unsureUpdates = 0
@@ -107,9 +110,10 @@ export class Storm {
   readonly brokers: Broker[] = []
   readonly readers: FollowingReader[] = []
   readonly refusals: number[] = []
-  /** Milliseconds from the answer to a post to the line of a follower. */
-  readonly delaysMs: number[] = []
-  readonly #answeredAt = new Map<string, number>()
+  /** How many lines of followers came so many milliseconds after the answer to the post; the last one is "or more". */
+  readonly delays = new Uint32Array(LONGEST_DELAY_MS + 1)
+  readonly #numbers = new Map<string, number>()
+  readonly #answeredAt: number[] = []
   #posters: Promise<void>[] = []
   #isPosting = true
   #next = 1
@@ -139,9 +143,25 @@ export class Storm {
     return this.brokers[Math.floor(Math.random() * this.brokers.length)]!.url
   }
 
-  noteLine(uuid: string): void {
-    const at = this.#answeredAt.get(uuid)
-    if (at !== undefined) this.delaysMs.push(performance.now() - at)
+  numberOf(uuid: string): number {
+    const number = this.#numbers.get(uuid)
+    if (number === undefined) throw new Error(`nobody posted ${uuid}`)
+    return number
+  }
+
+  /** A line may come before the answer to the post. */
+  noteLine(number: number): void {
+    const at = this.#answeredAt[number] ?? performance.now()
+    this.delays[Math.min(Math.round(performance.now() - at), LONGEST_DELAY_MS)]! += 1
+  }
+
+  /** The delay in milliseconds that this share of the lines had at most. */
+  delayMs(share: number): number {
+    let left = share * this.delays.reduce((sum, count) => sum + count, 0)
+    return this.delays.findIndex((count) => {
+      left -= count
+      return left <= 0
+    })
   }
 
   /** Adds a reader that asks elsewhere, as through a proxy. */
@@ -158,7 +178,9 @@ export class Storm {
 
   async #post(): Promise<void> {
     while (this.#isPosting) {
-      const batch = Array.from({ length: BATCH_FLOWS }, () => flow(this.#next++))
+      const numbers = Array.from({ length: BATCH_FLOWS }, () => this.#next++)
+      const batch = numbers.map((number) => flow(number))
+      for (const [i, { uuid }] of batch.entries()) this.#numbers.set(uuid as string, numbers[i]!)
       // Posting again is safe, whatever became of the first attempt.
       for (;;) {
         const answer = await post(`${this.anyUrl()}/pod/traffic/batch`, batch, { agent: false as never }).catch(
@@ -168,7 +190,7 @@ export class Storm {
         await delay(RETRY_MS)
       }
       const now = performance.now()
-      for (const { uuid } of batch) this.#answeredAt.set(uuid as string, now)
+      for (const number of numbers) this.#answeredAt[number] = now
       this.stored += batch.length
       await delay(this.#options.pauseMs)
     }
@@ -179,7 +201,7 @@ export class Storm {
     this.#isPosting = false
     await Promise.all(this.#posters)
     await until('every reader has as many flows as were posted', () =>
-      this.readers.every(({ uuids }) => uuids.length >= this.stored),
+      this.readers.every(({ flows }) => flows.length >= this.stored),
     )
     for (const reader of this.readers) reader.stop()
     await Promise.all(this.readers.map(({ done }) => done))
