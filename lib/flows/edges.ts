@@ -137,7 +137,7 @@ const COLUMNS = EDGE_COLUMNS.map((name, i) => `m.edge[${i + 1}] as ${name}`).joi
 
 /** Pods of several parts are counted once. */
 const PODS = `
-  case when m.parts = 1 and m.reporters is null then m.pods else (
+  case when m.parts = 1 and m.pods is not null then m.pods else (
     select count(*) from (
       select e.pod_namespace, p.pod_name
       from unnest(m.ids) u(id)
@@ -161,7 +161,7 @@ const UNSTAMPED = `(
 export async function readEdges(gate: Gate, query: EdgeQuery): Promise<FoundEdges> {
   const { edges, values } = compose(query)
   const text = `${edges}
-  select (select count(*) from page)::text, null, max(n.facts), ${joinedColumns(FlowEdge, 'm', 'm.port is not null')}
+  select (select count(*) from page)::text, null, max(n.facts), ${joinedColumns(FlowEdge, 'm', 'm.flows is not null')}
   from (select ${FACTS} as facts
         from (select n.*, ${isMaybeUnknown(query.filter) ? UNSTAMPED : 0} as unstamped from now n) n) n
   left join shown m on true`

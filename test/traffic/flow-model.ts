@@ -3,7 +3,7 @@
  * flow, one value at a time.
  */
 
-type Text = string | null
+export type Text = string | null
 
 /** A row of the table `traffic` without what other queries need. Times are naive UTC. */
 export interface StoredFlow {
@@ -79,7 +79,7 @@ export function answer(store: Store, query: Query): Answer {
 }
 
 /** The values of each parameter. A blank value is no filter. */
-function grouped(query: Query): Map<string, string[]> {
+export function grouped(query: Query): Map<string, string[]> {
   const asked = new Map<string, string[]>()
   for (const [parameter, value] of query)
     if (value !== '') asked.set(parameter, [...(asked.get(parameter) ?? []), value])
@@ -96,16 +96,16 @@ function inTime(a: StoredFlow, b: StoredFlow): number {
 // ---- Three-valued logic ---------------------------------------------------------------------------------------------
 
 /** Null: true or false, but nobody recorded which. */
-type Truth = boolean | null
+export type Truth = boolean | null
 
-const not = (one: Truth): Truth => (one === null ? null : !one)
+export const not = (one: Truth): Truth => (one === null ? null : !one)
 
-function all(many: Truth[]): Truth {
+export function all(many: Truth[]): Truth {
   if (many.includes(false)) return false
   return many.includes(null) ? null : true
 }
 
-const any = (many: Truth[]): Truth => not(all(many.map(not)))
+export const any = (many: Truth[]): Truth => not(all(many.map(not)))
 
 // ---- Filters --------------------------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ function filter(store: Store, flow: StoredFlow, parameter: string, values: strin
   return all([wanted.length === 0 ? true : any(wanted.map(match)), not(any(excluded.map(match)))])
 }
 
-function matches(store: Store, flow: StoredFlow, parameter: string, value: string): Truth {
+export function matches(store: Store, flow: StoredFlow, parameter: string, value: string): Truth {
   const whole = ofFlow[parameter]
   if (whole) return whole(flow, value)
   const [, end, name] = /^(?:(from|to)_)?(.+)$/.exec(parameter)!
@@ -132,7 +132,7 @@ function matches(store: Store, flow: StoredFlow, parameter: string, value: strin
 }
 
 /** The side that opened the connection, null where the direction is not known. */
-function opener({ traffic_type: type }: StoredFlow): 'own' | 'peer' | null {
+export function opener({ traffic_type: type }: StoredFlow): 'own' | 'peer' | null {
   if (type === 'EGRESS') return 'own'
   return type === 'INGRESS' ? 'peer' : null
 }
@@ -213,7 +213,7 @@ function isWorkload(value: string, kind: Text, name: Text): boolean {
 }
 
 /** A peer that is a pod without a workload is its own. */
-function peerWorkload(flow: StoredFlow): [kind: Text, name: Text] {
+export function peerWorkload(flow: StoredFlow): [kind: Text, name: Text] {
   return flow.peer_workload_name === null ? ['Pod', flow.peer_name] : [flow.peer_workload_kind, flow.peer_workload_name]
 }
 
@@ -230,9 +230,9 @@ function portNumber(text: Text): number | null {
   return Number(text) <= 65_535 ? Number(text) : null
 }
 
-type Kind = 'pod' | 'service' | 'node' | 'external' | 'unresolved'
+export type Kind = 'pod' | 'service' | 'node' | 'external' | 'unresolved'
 
-const peerKind = (flow: StoredFlow): Kind =>
+export const peerKind = (flow: StoredFlow): Kind =>
   flow.peer_kind ?? (isPublic(flow.traffic_in_out_ip) ? 'external' : 'unresolved')
 
 // ---- Labels and nodes -----------------------------------------------------------------------------------------------
@@ -263,13 +263,13 @@ const isOnNode = (record: PodHistory | null, value: string): Truth => (record ==
 
 // ---- Addresses ------------------------------------------------------------------------------------------------------
 
-interface Address {
+export interface Address {
   bits: 32 | 128
   value: bigint
 }
 
 /** Null for text that is no address. An IPv4 address mapped into IPv6 is the IPv4 address. */
-function addressOf(text: Text): Address | null {
+export function addressOf(text: Text): Address | null {
   if (text === null) return null
   const four = quad(text)
   if (four !== null) return { bits: 32, value: four }
@@ -337,7 +337,7 @@ const isPublic = (text: Text) => addressOf(text) !== null && !RESERVED.some((ran
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?$/
 
 /** A time without a zone is in UTC. Digits beyond microseconds are cut. */
-function microseconds(text: string): bigint {
+export function microseconds(text: string): bigint {
   const [, seconds, fraction = '', zone = 'Z'] = TIME.exec(text) ?? assertTime(text)
   return BigInt(Date.parse(`${seconds}${zone}`)) * 1_000n + BigInt(fraction.padEnd(6, '0').slice(0, 6))
 }
