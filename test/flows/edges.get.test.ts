@@ -282,6 +282,24 @@ test('GET /flows/edges 200: names of any characters', async () => {
   ])
 })
 
+test('GET /flows/edges 200: flows without a port, and without the name of the pod that reported them', async () => {
+  for (const [uuid, time] of [
+    ['counted', T('11:00:00')],
+    ['pending', new Date().toISOString().slice(0, 19)],
+  ] as const) {
+    await app.sql`insert into traffic (uuid, pod_namespace, traffic_type, traffic_in_out_ip, ip_protocol, decision, time_stamp)
+                  values (${uuid}, 'bare', 'EGRESS', ${uuid}, 'TCP', 'ALLOW', ${time}::text::timestamp)`
+  }
+  await run()
+  for (const query of ['?namespace=bare', '?namespace=bare&ip=!10.0.0.1']) {
+    const { items } = await page(query)
+    assert.deepEqual(items.map(({ to, port, flows, pods }) => [to.ip, port, flows, pods]).sort(), [
+      ['counted', null, 1, 0],
+      ['pending', null, 1, 0],
+    ])
+  }
+})
+
 test('GET /flows/edges 503: until the flows of an older release are counted', async () => {
   const old = await startApp({ ...TOKENS })
   await old.sql`update flow_edge_cursor set time_stamp = '-infinity', uuid = '', as_of = null`
