@@ -57,7 +57,7 @@ export const flowEdges: Job = {
     const days = config.flowEdgeRetentionDays
     const expire = () =>
       step(context, (sql) => sql`expire_flow_edges(case when h.is_held then ${days}::int end, ${LOOKED_AT})`)
-    return inSequence([recordBackends, count, ...(days === 0 ? [] : [expire])])
+    return inSequence([count, recordBackends, ...(days === 0 ? [] : [expire])])
   },
 
   async count(context) {

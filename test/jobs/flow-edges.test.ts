@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeEach, test } from 'node:test'
 import type postgres from 'postgres'
 import { flowEdges } from '../../jobs/flow-edges.ts'
@@ -77,14 +77,14 @@ async function pending(): Promise<number> {
   return found!.n
 }
 /** Whether all flows stored by then are counted. */
-async function isAsOf(time: Date): Promise<boolean> {
+async function isAsOf(time: string): Promise<boolean> {
   const [found] = await sql<{ is_later: boolean }[]>`
-    select coalesce(as_of >= ${time.toISOString().slice(0, -1)}::text::timestamp, false) as is_later from flow_edge_cursor`
+    select coalesce(as_of >= ${time}::text::timestamp, false) as is_later from flow_edge_cursor`
   return found!.is_later
 }
-async function clock(): Promise<Date> {
-  const [found] = await sql<{ ms: number }[]>`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`
-  return new Date(Math.ceil(found!.ms))
+async function clock(): Promise<string> {
+  const [found] = await sql<{ now: string }[]>`select (clock_timestamp() at time zone 'utc')::text as now`
+  return found!.now
 }
 const resolve = (uuid: string, fields: Fields) =>
   sql`update traffic t set ${sql(fields)}, first_tx = coalesce(t.first_tx, t.tx), tx = pg_current_xact_id()
@@ -408,6 +408,7 @@ async function backends(): Promise<string[]> {
   return rows.map(({ text }) => text)
 }
 const WEB = { app: 'web' }
+const LONG = randomBytes(9_000).toString('base64')
 const ports = (...some: object[]) => ({ spec: { selector: WEB, ports: some } })
 
 test('the workload behind a service, and the ports that its pods listen on', async () => {
@@ -460,6 +461,12 @@ test('specifications that select nothing, or are none', async () => {
       { spec: { selector: { app: 1 }, ports: [{ port: 80 }] } },
     ],
     ...[ports(null as never), ports(5 as never), ports({ port: null }), ports({ targetPort: 80 })],
+    // Longer than an index takes, also when compressed.
+    ...[
+      ports({ port: LONG, targetPort: 80 }),
+      ports({ port: 80, protocol: LONG }),
+      ports({ port: 'x', targetPort: 80 }),
+    ],
     { spec: { selector: { ...WEB, tier: 'none' }, ports: [{ port: 80 }] } },
   ].entries())
     await service(`s${'x'.repeat(i)}`, spec)
