@@ -19,18 +19,21 @@ as $$
              bool_and(json_typeof(v.value) = 'string') as is_valid
       from json_each(case when json_typeof(s.selector) = 'object' then s.selector end) v) l
     where l.is_valid),
+  -- Most pods of a workload have the same labels: these are compared once.
   living as materialized (
-    select p.pod_namespace, p.pod_name, p.started_at, o.workload_kind, o.workload_name, l.labels
+    select p.pod_namespace, o.workload_kind, o.workload_name, l.labels, max(p.started_at) as started_at,
+           (array_agg(p.pod_name order by p.started_at desc nulls last, p.pod_name))[1] as newest
     from pod p
     cross join lateral pod_of_flow(p.pod_name) o
     cross join lateral (
       select l.labels from pod_labels l where l.pod_namespace = p.pod_namespace and l.pod_name = p.pod_name
       order by l.since desc limit 1) l
-    where not p.is_dead and p.pod_namespace in (select s.svc_namespace from selecting s)),
+    where not p.is_dead and p.pod_namespace in (select s.svc_namespace from selecting s)
+    group by p.pod_namespace, o.workload_kind, o.workload_name, l.labels),
   selected as materialized (
     select s.svc_namespace, s.svc_name, min(p.workload_kind) as workload_kind, min(p.workload_name) as workload_name,
            count(distinct row(p.workload_kind, p.workload_name)) = 1 and count(p.workload_name) = count(*) as is_one,
-           (array_agg(p.pod_name order by p.started_at desc nulls last, p.pod_name))[1] as newest
+           (array_agg(p.newest order by p.started_at desc nulls last, p.newest))[1] as newest
     from selecting s
     join living p on p.pod_namespace = s.svc_namespace and p.labels @> s.labels
     group by s.svc_namespace, s.svc_name),
