@@ -14,11 +14,15 @@ export interface Range {
   readonly observedUntil: string
 }
 
-/** The oldest flow is found by an index. Flows of pods that are gone are deleted after the retention days. */
+/**
+ * The oldest flow is found by an index. Flows of pods that are gone are deleted after the retention days. Where no flow
+ * is stored nothing was observed: `greatest` passes over nulls.
+ */
 const RANGE = fixed<
   { since: string; until: string; observed_since: string | null; observed_until: string; is_reversed: boolean }[]
 >(`
-  select r.since::text, r.until::text, greatest(k.kept_since, r.since)::text as observed_since,
+  select r.since::text, r.until::text,
+         case when k.kept_since is not null then greatest(k.kept_since, r.since) end::text as observed_since,
          least(r.until, r.moment)::text as observed_until, r.since > r.until as is_reversed
   from (select n.moment,
                coalesce($1::text::timestamp, n.moment - make_interval(secs => $2::float8), '-infinity') as since,
