@@ -39,7 +39,7 @@ export const flowEdges: Job = {
   everySecs: () => EVERY_SECS,
 
   run(context) {
-    const { config, db, signal } = context
+    const { config, db, log, signal } = context
     const count = () =>
       inBatches(signal, MAX_BATCHES, async () => {
         const [step] = await db.job(
@@ -53,11 +53,23 @@ export const flowEdges: Job = {
         const { is_held, flows, is_last } = step!
         return { isHeld: is_held, rows: flows ?? 0, isLast: is_last ?? false }
       })
+    const renumber = async () => {
+      const pass = await inBatches(signal, MAX_BATCHES, async () => {
+        const { outcome, rows } = await step(
+          context,
+          (sql) => sql`renumber_restored_flows(case when h.is_held then ${FLOWS_AT_ONCE}::int end)`,
+        )
+        return { isHeld: outcome === 'done', rows, isLast: rows < FLOWS_AT_ONCE }
+      })
+      if (pass.rows > 0)
+        log.warn({ flows: pass.rows }, 'the database was restored from another server: its flows were numbered anew')
+      return pass
+    }
     const recordBackends = () => step(context, (sql) => sql`record_service_backends(case when h.is_held then true end)`)
     const days = config.flowEdgeRetentionDays
     const expire = () =>
       step(context, (sql) => sql`expire_flow_edges(case when h.is_held then ${days}::int end, ${LOOKED_AT})`)
-    return inSequence([count, recordBackends, ...(days === 0 ? [] : [expire])])
+    return inSequence([renumber, count, recordBackends, ...(days === 0 ? [] : [expire])])
   },
 
   async count(context) {

@@ -257,6 +257,14 @@ test('GET /flows 200: the answer says for which part of the range flows are kept
   assert.equal(days, 14)
 })
 
+test('GET /flows 200: a stream has flows that were restored from a server with more transactions', async () => {
+  await app.sql`insert into traffic (uuid, pod_namespace, time_stamp, tx)
+                values ('restored', 'restored', ${T('10:00:00')}::text::timestamp, '999999999999'::xid8)`
+  const lines = await get('?namespace=restored&fields=uuid', 'application/x-ndjson')
+  assert.deepEqual(JSON.parse(lines.text.split('\n')[0]!), { uuid: 'restored' })
+  await app.sql`delete from traffic where uuid = 'restored'`
+})
+
 test('GET /flows 200: `since` and `until` may be distances from now', async () => {
   await app.sql`insert into traffic (uuid, time_stamp)
                 select 'ago-' || n, now() at time zone 'utc' - make_interval(mins => n) from unnest(array[5, 50, 500]) n`

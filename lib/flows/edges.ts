@@ -3,7 +3,7 @@ import { fixed, type Gate } from '../db/index.ts'
 import { joinedColumns, plainColumns, type RawRow } from '../records/index.ts'
 import { type EdgeGroup, type EdgeOrder, type EdgePlace, FlowEdge } from './edge.ts'
 import { EDGE_COMPARISONS, type FlowFilter, filterSql } from './filter.ts'
-import { unprepared } from './read.ts'
+import { isInsertedBy, unprepared } from './read.ts'
 
 /** Flows that a query counts itself at most. */
 export const MAX_COUNTED = 1_000_000
@@ -201,7 +201,7 @@ function compose({ filter, group, cidr, order, since, until, after, limit, reten
       ? 'pg_current_snapshot()'
       : `${parameter(after.snapshot)}::pg_snapshot`
     : null
-  const isInserted = `coalesce(pg_visible_in_snapshot(coalesce(t.first_tx, t.tx), ${snapshot}), true)`
+  const isInserted = snapshot === null ? 'true' : isInsertedBy(snapshot)
   const parts = isNow ? countedNow(`${filterSql(ofFlows, parameter)} and ${isInserted}`, from, to) : COUNTED
   const address = cidr === null ? 't.traffic_in_out_ip' : network(parameter(cidr))
   const key = order === 'flows' ? 'flows' : 'last_new_at'

@@ -85,6 +85,14 @@ export function readFlowsPlain(gate: Gate, query: FlowQuery, record: z.ZodObject
 export const unprepared = (sql: Sql, text: string, values: (string | number)[]) =>
   sql.unsafe(text, values, { prepare: false })
 
+/**
+ * Whether a flow `t` was inserted by a transaction of a snapshot. A flow that names no transaction was inserted before,
+ * and so was one that names a transaction of the future: it was restored from another server.
+ */
+export const isInsertedBy = (snapshot: string) => `(
+  coalesce(pg_visible_in_snapshot(coalesce(t.first_tx, t.tx), ${snapshot}::pg_snapshot), true)
+  or coalesce(t.first_tx, t.tx) >= (select pg_snapshot_xmax(pg_current_snapshot())))`
+
 /** The flows within the bounds that pass or may pass, and the range in which they are. */
 function compose({ filter, order, since, until, snapshot }: FlowQuery, { after, rows, examined }: Bounds) {
   const values: (string | number)[] = []
@@ -96,10 +104,7 @@ function compose({ filter, order, since, until, snapshot }: FlowQuery, { after, 
   const range = `
     (t.time_stamp, t.uuid) ${isBehind} (${time}, ${parameter(after?.uuid ?? '')}::text)
     and t.time_stamp ${isNewest ? '>=' : '<'} ${parameter(end)}::text::timestamp`
-  const isInserted =
-    snapshot === undefined
-      ? 'true'
-      : `coalesce(pg_visible_in_snapshot(coalesce(t.first_tx, t.tx), ${parameter(snapshot)}::pg_snapshot), true)`
+  const isInserted = snapshot === undefined ? 'true' : isInsertedBy(parameter(snapshot))
   // `offset 0`: the filter is computed once for each flow. The limits keep the order of the index.
   const flows = `
     select t.*, false as "update", ${SIDE_COLUMNS}

@@ -359,6 +359,32 @@ test('random transactions, roll-backs, late peers and passes: the edges equal th
   )
 })
 
+test('flows that were restored from another server count once, and those that are stored then, too', async () => {
+  await storeMany(12_000, 'counted')
+  const early = await store({ traffic_in_out_port: 'early' })
+  const open = await store({ ...OPEN, traffic_in_out_port: 'open' })
+  await run()
+  await storeMany(6_000, 'not counted')
+  await sql`update traffic t set tx = (t.tx::text::bigint + 1000000000)::text::xid8`
+  await sql`update flow_edge_cursor c set next_tx = (c.next_tx::text::bigint + 1000000000)::text::xid8`
+  const restoredAt = await clock()
+  const stored = await store({ traffic_in_out_port: 'stored then' })
+  // Its number is by chance one that this server gave, too.
+  await sql`update traffic set tx = (select tx from traffic where uuid = ${stored}) where uuid = ${early}`
+  assert.equal(await isAsOf(restoredAt), false)
+  const edges = { counted: 12_000, early: 1, 'not counted': 6_000, 'stored then': 1 }
+  for (let pass = 0; pass < 2; pass++) {
+    await run()
+    assert.deepEqual([await counted(), await pending(), await isAsOf(restoredAt)], [edges, 1, true])
+  }
+  await resolve(open, { peer_kind: 'service', peer_namespace: 'shop', peer_name: 'db' })
+  await run()
+  assert.deepEqual([await counted(), await pending()], [{ ...edges, open: 1 }, 0])
+  const [{ n }] = (await sql`
+    select count(*)::int as n from traffic where tx >= pg_snapshot_xmax(pg_current_snapshot())`) as [{ n: number }]
+  assert.equal(n, 0)
+})
+
 test('old edges are deleted unless a living pod reported one, and pods that are gone are forgotten', async () => {
   const old = { time_stamp: ago(100 * DAY) }
   await scene.pod({ pod_name: 'alive' })

@@ -133,6 +133,8 @@ as $$
         time_stamp = u.time_stamp,
         uuid       = u.uuid,
         as_of      = case when u.uuid is not null then null
+                          -- of another server, see renumber_restored_flows
+                          when r.next_tx > r.xmax then r.as_of
                           when r.to_tx >= r.xmax then r.moment
                           when r.to_tx >= r.looked_tx then r.looked_at
                           else r.as_of end,
