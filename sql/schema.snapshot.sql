@@ -1431,6 +1431,8 @@ function public.rename_findings(of_digest text, of_source text) returns boolean 
 function public.rename_next_findings(after text, max_names bigint) returns TABLE(payloads bigint, last text) language
       plpgsql strict
 
+function public.renumber_restored_flows(at_once integer) returns bigint language sql strict
+
 function public.replace_components(of_digest text, of_source text, page_set text, rows text) returns bigint language
       plpgsql
 
