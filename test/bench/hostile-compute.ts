@@ -12,10 +12,14 @@ const list = (count: number, entry: (i: number) => string) =>
   `[${Array.from({ length: count }, (_, i) => entry(i)).join(',')}]`
 
 const CPU =
-  '{"usage_usec":500000,"quota_usec":200000,"period_usec":100000,"request_millis":250,"limit_millis":2000,"nr_periods":50,"nr_throttled":5,"throttled_usec":40000,"psi_some10":12.5,"psi_full10":2.25}'
+  '{"usage_usec":500000,"quota_usec":200000,"period_usec":100000,"request_millis":250,' +
+  '"limit_millis":2000,"nr_periods":50,"nr_throttled":5,"throttled_usec":40000,' +
+  '"psi_some10":12.5,"psi_full10":2.25}'
 const MEMORY =
-  '{"current":300000000,"working_set":200000000,"limit":536870912,"request":268435456,"psi_some10":1.5,"psi_full10":0.5,"events_high":3,"events_max":2,"oom_kill":1,"refault":70,"pgmajfault":9}'
-const RUNQ = `{"count":60,"p50_us":200,"p95_us":900,"p99_us":1500,"max_us":4000,"overflow":0,"hist":${list(24, () => '5')}}`
+  '{"current":300000000,"working_set":200000000,"limit":536870912,"request":268435456,' +
+  '"psi_some10":1.5,"psi_full10":0.5,"events_high":3,"events_max":2,"oom_kill":1,"refault":70,"pgmajfault":9}'
+const FIVES = list(24, () => '5')
+const RUNQ = `{"count":60,"p50_us":200,"p95_us":900,"p99_us":1500,"max_us":4000,"overflow":0,"hist":${FIVES}}`
 
 const CPU_MINUTE = CPU.replace(/"usage_usec":\d+/, '"usage_millis":{"avg":120.5,"max":250.25,"last":90.75}').replaceAll(
   /("psi_\w+"):[\d.]+/g,
@@ -27,7 +31,8 @@ const MEMORY_MINUTE = MEMORY.replaceAll(
 ).replaceAll(/("psi_\w+"):[\d.]+/g, '$1:{"avg":4.5,"max":12.25}')
 
 const container = (uid: string, fields = '', cpu = '{}', memory = '{}') =>
-  `{"container_uid":"${uid}","pod_uid":"u","pod_name":"p","namespace":"hostile","container":"c","cpu":${cpu},"memory":${memory}${fields}}`
+  `{"container_uid":"${uid}","pod_uid":"u","pod_name":"p","namespace":"hostile","container":"c",` +
+  `"cpu":${cpu},"memory":${memory}${fields}}`
 const culprit = (i: number, ref: string, id = '9000') =>
   `{"cgroup_id":${id},"kind":"pod","ref":"${ref}","container_uid":"${ref}","count":3,"wait_ns":${1_000_000 + i}}`
 
@@ -180,7 +185,9 @@ export const validCompute = (run: string): Attack[] => [
         list(
           MAX_CONTAINERS,
           (k) =>
-            `{"container_uid":"${`${run}-${i}-${k}`.padEnd(30, 'u')}${longest(482)}","pod_uid":"${longest(128)}","pod_name":"${name}","namespace":"hostile","container":"${name}","cgroup_id":18446744073709551615,"cpu":{},"memory":{},"blame":[${culprit(1, longest(190))}]}`,
+            `{"container_uid":"${`${run}-${i}-${k}`.padEnd(30, 'u')}${longest(482)}","pod_uid":"${longest(128)}",` +
+            `"pod_name":"${name}","namespace":"hostile","container":"${name}","cgroup_id":18446744073709551615,` +
+            `"cpu":{},"memory":{},"blame":[${culprit(1, longest(190))}]}`,
         ),
       )
     },
