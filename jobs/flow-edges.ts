@@ -1,6 +1,6 @@
 import type postgres from 'postgres'
 import type { Sql } from '../lib/db/index.ts'
-import { inBatches, inSequence, type Job, type JobContext, type Pass } from './job.ts'
+import { inBatches, inRestedBatches, inSequence, type Job, type JobContext, type Pass } from './job.ts'
 import { held } from './locks.ts'
 
 const EVERY_SECS = 10
@@ -40,8 +40,9 @@ export const flowEdges: Job = {
 
   run(context) {
     const { config, db, log, signal } = context
+    // After a burst of flows, which often has not ended, other statements come first.
     const count = () =>
-      inBatches(signal, MAX_BATCHES, async () => {
+      inRestedBatches(signal, MAX_BATCHES, async () => {
         const [step] = await db.job(
           (sql) => sql<{ is_held: boolean; flows: number | null; is_last: boolean | null }[]>`
   with ${held(sql, 'flow-edges')}

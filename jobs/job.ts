@@ -74,7 +74,7 @@ export async function inBatches(
 }
 
 /**
- * `inBatches` for deletions: waits three times as long as each batch took. A deletion keeps one core busy; at a quarter
+ * `inBatches` for long work: waits three times as long as each batch took. A deletion keeps one core busy; at a quarter
  * of one core, a machine with two cores loses an eighth of its ingest capacity.
  */
 export const inRestedBatches = (signal: AbortSignal, maxBatches: number, next: () => Promise<Batch>): Promise<Pass> =>
