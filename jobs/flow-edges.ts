@@ -31,7 +31,8 @@ async function step({ db }: JobContext, call: (sql: Sql) => postgres.Fragment): 
 /**
  * Counts new flows into edges, records which workload is behind a service, and forgets old edges
  * (docs/contract.md#flow-edges). One statement counts flows and moves the cursor behind them, so that each counts once,
- * whatever process fails at whatever moment. It has a snapshot of its own, taken after the lock: a function that is not stable takes one.
+ * whatever process fails at whatever moment. It has a snapshot of its own, taken after the lock: a function that is not
+ * stable takes one.
  */
 export const flowEdges: Job = {
   name: 'flow-edges',

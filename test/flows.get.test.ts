@@ -195,7 +195,8 @@ test('GET /flows 200: pages follow each other in both orders, also while flows a
       if (nextAfter === null) break
       after = nextAfter
       // On either side of the place: neither page changes.
-      await app.sql`insert into traffic (uuid, time_stamp) values (${`${order}-late-${n}`}, ${order === 'newest' ? '2027-01-01' : '2020-01-01'})`
+      const time = order === 'newest' ? '2027-01-01' : '2020-01-01'
+      await app.sql`insert into traffic (uuid, time_stamp) values (${`${order}-late-${n}`}, ${time})`
     }
     const expected = [
       'odd',

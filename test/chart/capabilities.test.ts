@@ -91,7 +91,7 @@ test('each row and each alert belongs to a capability', () => {
   assert.deepEqual(written.map(({ name }) => name).toSorted(), all.flatMap((one) => one.alerts).toSorted())
 })
 
-test('the dashboard has table sizes and growth, dead rows, server connections, silent nodes, refused tokens by route', () => {
+test('the dashboard has table sizes and growth, dead rows, server connections, silent nodes, refused tokens', () => {
   const asked = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
   for (const shown of [
     /by \(table\) \(broker_db_table_bytes\{[^}]*\}\)$/,

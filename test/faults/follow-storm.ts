@@ -24,7 +24,7 @@ export interface StormOptions {
 class FollowingReader {
   readonly #storm: Storm
   readonly #url: () => string
-  /** The numbers of the flows of its file; as numbers, because hundreds of thousands of flows times a hundred files fit. */
+  /** The flows of its file by number: a hundred files of a million flows fit in memory. */
   readonly flows: number[] = []
   updates = 0
   connections = 0

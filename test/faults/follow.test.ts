@@ -37,7 +37,8 @@ test('followers of three replicas, of which one after the other is killed, have 
   const at = (share: number) => storm.delayMs(share)
   t.diagnostic(
     `${storm.stored} flows, ${FOLLOWERS} followers, ${storm.kills} kills; from the answer to a post to the line: ` +
-      `p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms; refused: ${storm.refusals.length}`,
+      `p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms; ` +
+      `refused: ${storm.refusals.length}`,
   )
 })
 

@@ -90,13 +90,14 @@ as $$
        flows, pods, first_seen_at, last_new_at, counted_at)
     select s.id, s.traffic_type, s.pod_namespace, s.pod_workload_kind, s.pod_workload_name, s.pod_name, s.peer_kind,
            s.peer_namespace, s.peer_workload_kind, s.peer_workload_name, s.peer_name, s.traffic_in_out_ip, s.is_public,
-           s.port, s.ip_protocol, s.decision, count(*), coalesce(o.pods, 0), min(s.time_stamp), max(s.time_stamp), r.moment
+           s.port, s.ip_protocol, s.decision, count(*), coalesce(o.pods, 0), min(s.time_stamp), max(s.time_stamp),
+           r.moment
     from settled s
     cross join range r
     left join (select o.id, count(*) as pods from reporters o where o.is_new group by o.id) o on o.id = s.id
     group by s.id, s.traffic_type, s.pod_namespace, s.pod_workload_kind, s.pod_workload_name, s.pod_name, s.peer_kind,
-             s.peer_namespace, s.peer_workload_kind, s.peer_workload_name, s.peer_name, s.traffic_in_out_ip, s.is_public,
-             s.port, s.ip_protocol, s.decision, o.pods, r.moment
+             s.peer_namespace, s.peer_workload_kind, s.peer_workload_name, s.peer_name, s.traffic_in_out_ip,
+             s.is_public, s.port, s.ip_protocol, s.decision, o.pods, r.moment
     on conflict (id) do update set
       flows         = e.flows + excluded.flows,
       pods          = e.pods + excluded.pods,

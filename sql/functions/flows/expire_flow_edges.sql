@@ -1,6 +1,7 @@
 -- Looks at the next edges for the job `flow-edges` (docs/contract.md#retention): forgets reporting pods that are gone
 -- and whose last new flow is older than `days`, and edges that are as old and have no other pod. A living pod never
--- reports a flow twice, so it keeps its edges. The caller holds the lock of the job. Returns how many edges were deleted.
+-- reports a flow twice, so it keeps its edges. The caller holds the lock of the job. Returns how many edges were
+-- deleted.
 create or replace function expire_flow_edges(days int, at_once int) returns bigint
 language sql strict
 as $$
