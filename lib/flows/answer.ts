@@ -1,7 +1,7 @@
 /** The answers of `GET /flows` (docs/contract.md#flow-queries, docs/contract.md#following-flows). */
 import { accepts } from 'hono/accepts'
 import { type Context, HttpError, sendJson, sendLive, sendPieces } from '../http/index.ts'
-import { filterOf } from './filter.ts'
+import { filterOf } from './filter-parameters.ts'
 import { follow } from './follow.ts'
 import { renderItems, renderLines, renderTable, tableHead } from './forms.ts'
 import { followedRecord, itemRecord } from './item.ts'

@@ -5,7 +5,7 @@ import { wireTime } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { inColumns } from '../records/column-kinds.ts'
 import { parseNaive } from '../time/timestamp.ts'
-import { filterParameters } from './filter.ts'
+import { filterParameters } from './filter-parameters.ts'
 import { limit, moment } from './parameters.ts'
 import { isSnapshot } from './resume.ts'
 

@@ -1,6 +1,7 @@
 /** Values that complete a filter of flows (docs/contract.md#flow-queries). */
 import { fixed, type Gate } from '../db/index.ts'
-import { SUBJECTS, type Subject } from './filter.ts'
+import type { Subject } from './filter.ts'
+import { SUBJECTS } from './filter-parameters.ts'
 
 export const MAX_HINTS = 50
 /** Rows that are searched where no index has the values in order. */

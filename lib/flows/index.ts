@@ -1,7 +1,7 @@
 export { answerFlows, isPage, LINES, ROW_BYTES, TABLE } from './answer.ts'
 export { answerEdges, EDGE_BYTES } from './answer-edges.ts'
 export { EdgeParameters, FlowEdgePage } from './edge.ts'
-export { filterParameters } from './filter.ts'
+export { filterParameters } from './filter-parameters.ts'
 export { HINT_FIELDS, MAX_HINTS, readHints } from './hints.ts'
 export { FlowLine, FlowPage } from './item.ts'
 export { FlowParameters, itemsOfPage, MAX_ITEMS } from './parameters.ts'

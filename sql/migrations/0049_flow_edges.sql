@@ -1,5 +1,5 @@
--- Who opens connections to whom, for longer than flows are kept (docs/contract.md#flow-edges). The job `flow-edges`
--- counts flows into these rows, each flow once.
+-- Edges of flows, which stay when their flows are deleted (docs/contract.md#flow-edges). The job `flow-edges` counts
+-- flows into these rows, each flow once.
 
 -- One row for all flows that agree in the columns up to `decision`, which `id` is a hash of. The columns have the names
 -- that they have in `traffic`, so that the same filters read both. The name of a pod is kept only where its workload

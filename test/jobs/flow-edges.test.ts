@@ -454,6 +454,19 @@ test('the workload behind a service, and the ports that its pods listen on', asy
   assert.equal((await run()).rows, 0)
 })
 
+test('a named target port is that of the newest pod, whatever its other labels', async () => {
+  const started = (secs: number, http: number) => ({ started_at: ago(secs), named_ports: { http } })
+  await pod('web-2', 'web', WEB, started(200, 8002))
+  await pod('web-1', 'web', { ...WEB, revision: '2' }, started(100, 8001))
+  await pod('web-3', 'web', WEB, started(300, 8003))
+  await service('web', ports({ port: 80, targetPort: 'http' }))
+  await run()
+  assert.deepEqual(await backends(), ['web:80/TCP > web:8001'])
+  await pod('web-4', 'web', WEB, started(50, 8004))
+  await run()
+  assert.deepEqual(await backends(), ['web:80/TCP > web:8004'])
+})
+
 test('a service that selects pods of several workloads, or of one that is not known, is none', async () => {
   await pod('web-1', 'web', WEB)
   await service('web', ports({ port: 80 }))
