@@ -22,7 +22,8 @@ export interface PodEnd {
   readonly namespace: string
   /** All labels of the namespace; null where only its name is known. */
   readonly namespaceLabels: Labels | null
-  readonly labels: Labels
+  /** Null where no pod is known any more. */
+  readonly labels: Labels | null
   readonly ips: readonly string[]
   readonly namedPorts: Readonly<Record<string, number>> | null
   readonly isHostNetwork: boolean | null
@@ -65,6 +66,7 @@ type Tri = boolean | null
 /** The reasons why something cannot be told. */
 type Reasons = Set<string>
 
+const UNKNOWN_LABELS = 'no pod of a workload is known any more, so its labels are not known'
 const UNKNOWN_ENDPOINTS = 'the endpoints of a service without a selector are not known'
 const IN_OR_OUT = 'an address may be in the cluster or outside of it'
 
@@ -78,7 +80,7 @@ export function judge(policies: readonly Policy[], attempt: Attempt, reasons: Re
   return { verdict: strictest(sides.map(({ verdict }) => verdict)), sides }
 }
 
-/** The policies that isolate an end in a direction. Only pods are ever isolated. */
+/** The policies that isolate an end in a direction, or may do so. Only pods are ever isolated. */
 export const isolatingPolicies = (
   policies: readonly Policy[],
   direction: DirectionName,
@@ -86,7 +88,8 @@ export const isolatingPolicies = (
 ): readonly Policy[] =>
   end.type === 'pod'
     ? policies.filter(
-        (one) => one[direction] !== null && one.namespace === end.namespace && selects(one.subject, end.labels),
+        (one) =>
+          one[direction] !== null && one.namespace === end.namespace && selects(one.subject, end.labels) !== false,
       )
     : []
 
@@ -97,16 +100,22 @@ export function judgeSide(
   attempt: Attempt,
   reasons: Reasons = new Set(),
 ): SideVerdict {
+  const subject = subjectOf(attempt, direction) as PodEnd
   const matching = (kind: 'allow' | 'deny') =>
     any(isolating, (policy) =>
-      any(policy[direction]![kind], (rule) => ruleMatches(rule, policy, direction, attempt, reasons)),
+      both(
+        selects(policy.subject, subject.labels),
+        any(policy[direction]![kind], (rule) => ruleMatches(rule, policy, direction, attempt, reasons)),
+      ),
     )
   const isAllowed = both(matching('allow'), not(matching('deny')))
-  const subject = subjectOf(attempt, direction)
+  const isIsolated = any(isolating, (policy) => selects(policy.subject, subject.labels))
+  if (isIsolated === null) reasons.add(UNKNOWN_LABELS)
   // "NetworkPolicy behaviour for hostNetwork pods is undefined": most plugins do not isolate them.
-  const isSure = isAllowed !== false || subject.type !== 'pod' || subject.isHostNetwork !== true
-  if (!isSure) reasons.add('network plugins differ in whether policies apply to pods on the host network')
-  const verdict = isAllowed === null || !isSure ? 'unknown' : isAllowed ? 'allowed' : 'denied'
+  if (subject.isHostNetwork === true)
+    reasons.add('network plugins differ in whether policies isolate pods on the host network')
+  const isSure = isIsolated === true && subject.isHostNetwork !== true
+  const verdict = isAllowed === true ? 'allowed' : isAllowed === false && isSure ? 'denied' : 'unknown'
   return { direction, verdict, policies: isolating }
 }
 
@@ -148,7 +157,7 @@ const isBlock = (peer: Peer): peer is Block => peer.kind === 'block'
 
 function peersMatch(peers: readonly Peer[], namespace: string, end: EvaluatedEnd, reasons: Reasons): Tri {
   const others = any(
-    peers.filter((one) => !isBlock(one)),
+    peers.filter((one): one is Exclude<Peer, Block> => !isBlock(one)),
     (one) => peerMatches(one, namespace, end, reasons),
   )
   if (others === true) return true
@@ -175,7 +184,9 @@ function podsMatch(
 ): Tri {
   if (end.type !== 'pod') return false
   const isThere = namespaces === null ? end.namespace === namespace : namespaceMatches(namespaces, end, reasons)
-  const matches = both(isThere, selects(pods, end.labels))
+  const isSelected = selects(pods, end.labels)
+  if (isSelected === null) reasons.add(UNKNOWN_LABELS)
+  const matches = both(isThere, isSelected)
   if (matches === false || end.isHostNetwork !== true) return matches
   return unknown(reasons, 'network plugins differ in whether selectors match pods on the host network')
 }
@@ -185,7 +196,7 @@ function namespaceMatches(selector: Selector, { namespace, namespaceLabels }: Po
   if (namespaceLabels !== null) return selects(selector, namespaceLabels)
   const name = { [NAMESPACE_NAME]: namespace }
   const isKnown = (one: Selector[number]) => one.key === NAMESPACE_NAME
-  if (!selects(selector.filter(isKnown), name)) return false
+  if (selects(selector.filter(isKnown), name) === false) return false
   return selector.every(isKnown) || unknown(reasons, 'labels of namespaces are not known')
 }
 
@@ -224,14 +235,16 @@ function portMatches({ protocol, port, endPort }: PortRange, attempt: Attempt, r
 }
 
 /** "The requirements are ANDed." `NotIn` and `DoesNotExist` also hold where the label is missing. */
-export const selects = (selector: Selector, labels: Labels): boolean =>
-  selector.every(({ key, operator, values }) => {
+export function selects(selector: Selector, labels: Labels | null): Tri {
+  if (labels === null) return selector.length === 0 || null
+  return selector.every(({ key, operator, values }) => {
     const value = Object.hasOwn(labels, key) ? labels[key]! : null
     if (operator === 'Exists') return value !== null
     if (operator === 'DoesNotExist') return value === null
     const isListed = value !== null && values.includes(value)
     return operator === 'In' ? isListed : !isListed
   })
+}
 
 function any<T>(list: readonly T[], test: (one: T) => Tri): Tri {
   let found: Tri = false
