@@ -25,6 +25,7 @@ import imageVulnerabilitiesPost from './images/vulnerabilities.post.ts'
 import images from './images.get.ts'
 import index from './index.get.ts'
 import metrics from './metrics.get.ts'
+import policyTry from './networkpolicy/try.post.ts'
 import nodeFacts from './node/facts.post.ts'
 import nodeStatus from './node/status.get.ts'
 import openApi from './openapi.get.ts'
@@ -71,6 +72,7 @@ export const routes = [
   ...[podSpec, podMarkDead, podInfo, podNamespaces, podByName, podByAddress, podList],
   ...[trafficPost, trafficBatch, traffic, trafficByName],
   ...[flows, flowEdges, flowHints],
+  ...[policyTry],
   ...[syscallsPost, syscallsByName],
   ...[serviceSpec, serviceInfo, serviceByAddress],
   ...[auditVerdicts],

@@ -12,7 +12,7 @@ import { isSnapshot } from './resume.ts'
 const text = z.string().nullable()
 
 /** A side of an edge. */
-const Side = inColumns(
+export const FlowEdgeSide = inColumns(
   z
     .strictObject({
       kind: z
@@ -29,8 +29,8 @@ const Side = inColumns(
 /** All flows between two sides. */
 export const FlowEdge = z
   .strictObject({
-    from: Side,
-    to: Side,
+    from: FlowEdgeSide,
+    to: FlowEdgeSide,
     port: text.describe('On which the server listens.'),
     protocol: text,
     verdict: text,

@@ -60,13 +60,14 @@ export interface Declared {
   readonly unknownParameters?: 'refused' | 'ignored'
   /**
    * `description` replaces the usual text, which states one limit for the body as sent and as unpacked. `isOptional`:
-   * an absent body counts as `{}`.
+   * an absent body counts as `{}`. `contentTypes` are those that it may have, where JSON is not the only one.
    */
   readonly body?: {
     readonly schema: z.ZodType
     readonly maxBytes: number
     readonly description?: string
     readonly isOptional?: boolean
+    readonly contentTypes?: readonly string[]
   }
   readonly isCharged?: true
 }

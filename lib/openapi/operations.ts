@@ -66,9 +66,16 @@ function parametersOf(place: 'path' | 'query', schema: z.ZodType, book: SchemaBo
 }
 
 function requestBody(
-  { schema, maxBytes, description, isOptional = false }: NonNullable<Declared['body']>,
+  {
+    schema,
+    maxBytes,
+    description,
+    isOptional = false,
+    contentTypes = ['application/json'],
+  }: NonNullable<Declared['body']>,
   book: SchemaBook,
 ): Json {
+  const content = { schema: book.add(schema, 'input') }
   return {
     description:
       description ??
@@ -76,6 +83,6 @@ function requestBody(
         'are ignored.',
     required: !isOptional,
     'x-max-bytes': maxBytes,
-    content: { 'application/json': { schema: book.add(schema, 'input') } },
+    content: Object.fromEntries(contentTypes.map((type) => [type, content])),
   }
 }

@@ -1,9 +1,15 @@
 /** Reads the facts for policies: edges of flows, pods and services (docs/contract.md#network-policies). */
 import { fixed, type Gate } from '../db/index.ts'
+import { HttpError } from '../errors.ts'
 import { Slice } from '../event-loop/slices.ts'
 import { fromPostgres } from '../time/timestamp.ts'
 import type { Connection, End, PodGroup, Service, ServicePort, Watched, Workload } from './facts.ts'
 import type { Labels } from './policy.ts'
+
+/** Edges of one answer at most. */
+export const MAX_EDGES = 100_000
+/** Memory that the facts of so many edges take. */
+export const TRIAL_BYTES = 64 * 1024 * 1024
 
 /** The window of edges, as texts of PostgreSQL. */
 export interface Window {
@@ -89,7 +95,8 @@ const CONNECTIONS = fixed<{ edge: string }[]>(`
                             or t.peer_kind = 'pod' and t.peer_namespace = a.namespace)
      or (t.pod_namespace, t.own_kind, t.own_workload) = (a.namespace, a.kind, a.name)
      or t.peer_kind = 'pod'
-        and (t.peer_namespace, t.other_kind, t.other_workload) = (a.namespace, a.kind, a.name)`)
+        and (t.peer_namespace, t.other_kind, t.other_workload) = (a.namespace, a.kind, a.name)
+  limit ${MAX_EDGES + 1}`)
 
 type PeerType = 'pod' | 'service' | 'node' | 'external' | 'unresolved'
 
@@ -114,10 +121,15 @@ interface Edge {
   readonly id: string | null
 }
 
-/** The connections of a part of the cluster in a window. Equal ends are one object. */
+/**
+ * The connections of a part of the cluster in a window. Equal ends are one object.
+ * @throws HttpError 400 if there are more than `MAX_EDGES`
+ */
 export async function readConnections(gate: Gate, { since, until }: Window, part: Part): Promise<Connection[]> {
   const { namespace = null, kind = null, name = null } = (part ?? {}) as Partial<Workload>
   const rows = await gate((sql) => CONNECTIONS(sql, since, until, namespace, kind, name))
+  if (rows.length > MAX_EDGES)
+    throw new HttpError(400, `more than ${MAX_EDGES} edges: narrow them with since, until or namespace`)
   const ends = new Map<string, End>()
   const shared = (end: End) => {
     const key = JSON.stringify(end)

@@ -1,0 +1,95 @@
+/** Reads what a trial of policies needs, and makes its answer (docs/contract.md#network-policies). */
+import { type Database, fixed, type Gate } from '../db/index.ts'
+import { HttpError } from '../errors.ts'
+import { readExamples } from './example-flows.ts'
+import type { Policy } from './policy.ts'
+import { namespacesOf, readConnections, readEdgeFacts, readPods, readServices, type Window } from './read.ts'
+import { type JudgedEdge, tryPolicies } from './trial.ts'
+import type { PolicyTrial } from './trial-record.ts'
+import { DIRECTIONS, summaryOf } from './trial-summary.ts'
+
+const ABOUT =
+  'Only the given policies were looked at, not those that are in the cluster, and only connections that were seen: ' +
+  'one that stays open, or that nobody needed yet, is not among them.'
+
+export const stillCounting = () =>
+  new HttpError(503, 'edges: the flows that are stored are being counted for the first time: retry later', {
+    'retry-after': '30',
+  })
+
+/**
+ * Tries policies on the edges of a window, all of them or those of a namespace.
+ * @throws HttpError 503 while stored flows are counted for the first time; 400 if there are too many edges
+ */
+export async function trialOf(
+  db: Database,
+  policies: readonly Policy[],
+  window: Window,
+  namespace: string | null,
+  edgeRetentionDays: number,
+): Promise<PolicyTrial> {
+  const { asOf, observedSince } = await readEdgeFacts(db.read, window.since, edgeRetentionDays)
+  if (asOf === null) throw stillCounting()
+  const connections = await readConnections(db.read, window, namespace === null ? null : { namespace })
+  const namespaces = [...new Set([...namespacesOf(connections), ...policies.map((one) => one.namespace)])]
+  const services = await readServices(db.read, namespaces)
+  const selectors = services.flatMap(({ selector }) => Object.keys(selector ?? {}))
+  const keys = [...new Set([...policies.flatMap(labelKeysOf), ...selectors])]
+  const { pods, postedAt } = await readPods(db.read, namespaces, keys)
+  const judged = await tryPolicies(policies, { pods, services, connections })
+  const edges = await withoutOwnNodes(db.read, judged)
+  const { deniedEdges, ...summary } = await summaryOf(policies, pods, edges)
+  const examples = await readExamples(db.read, deniedEdges)
+  return {
+    about: ABOUT,
+    asOf,
+    observedSince,
+    labelsAsOf: postedAt,
+    ...summary,
+    deniedEdges: deniedEdges.map(({ edgeIds, ...edge }) => ({
+      ...edge,
+      example: edgeIds.map((id) => examples.get(id)).find((one) => one !== undefined) ?? null,
+    })),
+  }
+}
+
+/** The labels that a policy looks at. */
+const labelKeysOf = (policy: Policy): string[] => [
+  ...policy.subject.map(({ key }) => key),
+  ...DIRECTIONS.flatMap((name) => [...(policy[name]?.allow ?? []), ...(policy[name]?.deny ?? [])])
+    .flatMap(({ peers }) => peers ?? [])
+    .flatMap((peer) => (peer.kind === 'pods' ? peer.pods.map(({ key }) => key) : [])),
+]
+
+/** Edges between pods and a node that all of these pods ran on. */
+const OWN_NODES = fixed<{ id: string }[]>(`
+  select e.id::text
+  from json_array_elements_text($1::text::json) i(id)
+  join flow_edge e on e.id = i.id::uuid
+  where e.peer_kind = 'node'
+    and exists (select from flow_edge_pod r where r.edge_id = e.id)
+    and not exists (
+      select from flow_edge_pod r
+      left join lateral (
+        select l.node_name from pod_labels l where l.pod_namespace = e.pod_namespace and l.pod_name = r.pod_name
+        order by l.since desc limit 1) l on true
+      where r.edge_id = e.id
+        and not exists (
+          select from pod_address a
+          join pod n on n.pod_name = a.pod_name
+          where a.ip = e.traffic_in_out_ip and n.host_network and n.node_name = l.node_name))`)
+
+/** "Traffic to and from the node where a Pod is running is always allowed." */
+async function withoutOwnNodes(gate: Gate, edges: readonly JudgedEdge[]): Promise<readonly JudgedEdge[]> {
+  const isOfNode = ({ verdict, from, to }: JudgedEdge) =>
+    verdict === 'denied' && (from.type === 'node' || to.type === 'node')
+  const ids = edges.filter(isOfNode).flatMap(({ edgeIds }) => edgeIds)
+  if (ids.length === 0) return edges
+  const rows = await gate((sql) => OWN_NODES(sql, JSON.stringify(ids)))
+  const own = new Set(rows.map(({ id }) => id))
+  return edges.map((edge) =>
+    isOfNode(edge) && edge.edgeIds.length > 0 && edge.edgeIds.every((id) => own.has(id))
+      ? { ...edge, verdict: 'allowed', sides: edge.sides.map((side) => ({ ...side, verdict: 'allowed' })) }
+      : edge,
+  )
+}

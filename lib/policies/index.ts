@@ -1,0 +1,5 @@
+export { trialOf } from './answer-trial.ts'
+export { CONTENT_TYPES, formatOf, MAX_POLICIES_BYTES, PolicyDocuments, textOf } from './documents.ts'
+export { MAX_POLICIES, parsePolicies } from './parse.ts'
+export { TRIAL_BYTES } from './read.ts'
+export { PolicyTrial } from './trial-record.ts'

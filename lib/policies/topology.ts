@@ -1,0 +1,154 @@
+import type { EvaluatedEnd, PodEnd } from './evaluate.ts'
+import type { End, Facts, PodGroup, Service, Workload } from './facts.ts'
+import type { Labels } from './policy.ts'
+
+/** Pods or an address that a connection may have reached, with the port on which they listen; null is not known. */
+export interface Target {
+  readonly end: EvaluatedEnd
+  readonly port: number | null
+}
+
+/** The ends of an edge that a target is looked for of. */
+interface Reached {
+  readonly to: End
+  readonly port: string
+  readonly protocol: string
+}
+
+const portNumber = (text: string): number | null => (/^\d{1,5}$/.test(text) && text !== '0' ? Number(text) : null)
+
+/** Which pods are behind the ends of connections. */
+export class Topology {
+  readonly #pods = new Map<string, PodEnd[]>()
+  readonly #services = new Map<string, Service>()
+  readonly #groups: ReadonlyMap<string, readonly PodGroup[]>
+  readonly #keys = new Map<End, string>()
+  readonly #ends = new Map<End, readonly EvaluatedEnd[]>()
+  readonly #reached = new Map<string, { to: End; port: string }>()
+  readonly #backends = new Map<Service, ReadonlyMap<string, readonly PodEnd[]>>()
+
+  constructor({ pods, services }: Pick<Facts, 'pods' | 'services'>) {
+    this.#groups = grouped(pods, ({ workload }) => workload.namespace)
+    for (const [key, groups] of grouped(pods, ({ workload }) => keyOfWorkload(workload)))
+      this.#pods.set(key, present(groups).map(podEnd))
+    for (const one of services) this.#services.set(keyOfName(one), one)
+  }
+
+  /** Equal for equal ends. */
+  keyOf(end: End): string {
+    let key = this.#keys.get(end)
+    if (key === undefined) {
+      key = JSON.stringify(end)
+      this.#keys.set(end, key)
+    }
+    return key
+  }
+
+  /** The end that a connection reached: the workload behind a service where there is one, and its port. */
+  behindService(connection: Reached): { to: End; port: string } {
+    const { to, port, protocol } = connection
+    if (to.type !== 'service') return connection
+    const key = [this.keyOf(to), port, protocol].join('\0')
+    const known = this.#reached.get(key)
+    if (known !== undefined) return known
+    const reached = this.#lookBehind(connection, to)
+    this.#reached.set(key, reached)
+    return reached
+  }
+
+  #lookBehind(connection: Reached, to: End & { type: 'service' }): { to: End; port: string } {
+    const backends = this.#backendsOf(to)
+    const [only] = backends.keys()
+    if (backends.size !== 1) return { to, port: connection.port }
+    const targets = this.targetsOf(connection)
+    const ports = new Set(targets.map((one) => one.port))
+    const [number] = ports
+    if (ports.size !== 1 || typeof number !== 'number') return { to, port: connection.port }
+    return { to: { type: 'workload', ...workloadOf(only!) }, port: String(number) }
+  }
+
+  /** The pods of an end, or its address. */
+  podsOf(end: End): readonly EvaluatedEnd[] {
+    let found = this.#ends.get(end)
+    if (found === undefined) {
+      found = this.#lookUp(end)
+      this.#ends.set(end, found)
+    }
+    return found
+  }
+
+  #lookUp(end: End): readonly EvaluatedEnd[] {
+    if (end.type === 'service') return [...this.#backendsOf(end).values()].flat()
+    if (end.type !== 'workload' && end.type !== 'pod') return [{ type: end.type, ip: end.ip }]
+    const workload = end.type === 'workload' ? end : { namespace: end.namespace, kind: 'Pod', name: end.name }
+    return this.#pods.get(keyOfWorkload(workload)) ?? [unknownPod(end.namespace)]
+  }
+
+  /** What a connection reached: pods, each with the port that it listens on, or an address. */
+  targetsOf({ to, port, protocol }: Reached): readonly Target[] {
+    const number = portNumber(port)
+    if (to.type !== 'service') return this.podsOf(to).map((end) => ({ end, port: number }))
+    const pods = this.podsOf(to)
+    const service = this.#services.get(keyOfName(to))
+    const target = service?.ports.find(
+      (one) => one.port === number && one.protocol === protocol.toUpperCase(),
+    )?.targetPort
+    if (pods.length === 0)
+      return [{ end: { type: 'unknown', ip: null }, port: typeof target === 'number' ? target : null }]
+    return pods.map((end) => ({ end, port: typeof target === 'string' ? namedPort(end, target) : (target ?? null) }))
+  }
+
+  /** The pods that a service selects, by workload. */
+  #backendsOf(end: End & { type: 'service' }): ReadonlyMap<string, readonly PodEnd[]> {
+    const service = this.#services.get(keyOfName(end))
+    if (service === undefined || service.selector === null) return new Map()
+    const known = this.#backends.get(service)
+    if (known !== undefined) return known
+    const { selector } = service
+    const selected = (this.#groups.get(service.namespace) ?? []).filter(({ labels }) => hasAll(labels, selector))
+    const backends = new Map<string, PodEnd[]>()
+    for (const [key, groups] of grouped(present(selected), ({ workload }) => keyOfWorkload(workload)))
+      backends.set(key, groups.map(podEnd))
+    this.#backends.set(service, backends)
+    return backends
+  }
+}
+
+function grouped<T>(list: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const one of list) {
+    const key = keyOf(one)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [one])
+    else group.push(one)
+  }
+  return groups
+}
+
+/** The living pods, or the dead ones where none lives. */
+function present(groups: readonly PodGroup[]): readonly PodGroup[] {
+  const living = groups.filter(({ isLiving }) => isLiving)
+  return living.length > 0 ? living : groups
+}
+
+const podEnd = ({ workload, labels, ips, namedPorts, isHostNetwork }: PodGroup): PodEnd => ({
+  ...{ type: 'pod', namespace: workload.namespace, namespaceLabels: null, labels, ips, namedPorts, isHostNetwork },
+})
+
+const unknownPod = (namespace: string): PodEnd => ({
+  ...{ type: 'pod', namespace, namespaceLabels: null, labels: null, ips: [], namedPorts: null, isHostNetwork: null },
+})
+
+const namedPort = (end: EvaluatedEnd, name: string): number | null =>
+  end.type === 'pod' && end.namedPorts !== null && Object.hasOwn(end.namedPorts, name) ? end.namedPorts[name]! : null
+
+const hasAll = (labels: Labels, selector: Labels) =>
+  Object.entries(selector).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value)
+
+const keyOfName = ({ namespace, name }: { namespace: string; name: string }) => JSON.stringify([namespace, name])
+const keyOfWorkload = ({ namespace, kind, name }: Workload) => JSON.stringify([namespace, kind, name])
+
+function workloadOf(key: string): Workload {
+  const [namespace, kind, name] = JSON.parse(key)
+  return { namespace, kind, name }
+}

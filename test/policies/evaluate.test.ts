@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type AddressEnd, type EvaluatedEnd, judge, type PodEnd, type Verdict } from '../../lib/policies/evaluate.ts'
+import type { Direction, Peer, Policy, PortRange, Rule } from '../../lib/policies/policy.ts'
+
+const pod = (namespace: string, app: string | null, more: Partial<PodEnd> = {}): PodEnd => ({
+  ...{ type: 'pod', namespace, namespaceLabels: null, labels: app === null ? null : { app }, ips: ['10.0.0.1'] },
+  ...{ namedPorts: { http: 8080 }, isHostNetwork: false },
+  ...more,
+})
+const address = (type: AddressEnd['type'], ip: string | null): AddressEnd => ({ type, ip })
+const app = (value: string) => [{ key: 'app', operator: 'In' as const, values: [value] }]
+const pods = (value: string, namespaces: (Peer & { kind: 'pods' })['namespaces'] = null): Peer => ({
+  ...{ kind: 'pods', namespaces, pods: app(value) },
+})
+const block = (cidr: string, except: string[] = [], isForPods = true): Peer => ({
+  kind: 'block',
+  cidr,
+  except,
+  isForPods,
+})
+const rule = (peers: Peer[] | null, ports: PortRange[] | null = null, unknown: string | null = null): Rule => ({
+  ...{ path: 'spec.ingress[0]', peers, ports, unknown },
+})
+const tcp = (port: number | string | null, endPort: number | null = null): PortRange => ({
+  protocol: 'TCP',
+  port,
+  endPort,
+})
+const isolating = (allow: Rule[], deny: Rule[] = []): Direction => ({ allow, deny })
+const policy = (more: Partial<Policy>): Policy => ({
+  ...{ kind: 'NetworkPolicy', namespace: 'shop', name: 'one', document: 1, subject: app('web') },
+  ...{ ingress: null, egress: null },
+  ...more,
+})
+
+function verdict(
+  policies: Policy[],
+  {
+    from = pod('shop', 'api'),
+    to = pod('shop', 'web'),
+    port = 8080,
+  }: { from?: EvaluatedEnd; to?: EvaluatedEnd; port?: number | null } = {},
+): [Verdict, ...string[]] {
+  const reasons = new Set<string>()
+  const found = judge(policies, { from, to, port, protocol: 'TCP' }, reasons).verdict
+  return found === 'unknown' ? [found, ...reasons] : [found]
+}
+const ingress = (...allow: Rule[]) => [policy({ ingress: isolating(allow) })]
+
+test('an end that no policy isolates allows everything, and both ends have to allow', () => {
+  assert.deepEqual(verdict([]), ['allowed'])
+  assert.deepEqual(verdict([policy({ namespace: 'other', ingress: isolating([]) })]), ['allowed'])
+  assert.deepEqual(verdict([policy({ subject: app('api'), egress: isolating([rule(null)]) }), ...ingress()]), [
+    'denied',
+  ])
+  assert.deepEqual(verdict([policy({ subject: app('api'), egress: isolating([]) }), ...ingress(rule(null))]), [
+    'denied',
+  ])
+  assert.deepEqual(verdict([...ingress(), ...ingress(rule([pods('api')]))]), ['allowed'], 'policies are added up')
+})
+
+test('peers and ports of one rule both have to match, those of two rules do not help each other', () => {
+  assert.deepEqual(verdict(ingress(rule([pods('api')], [tcp(8080)]))), ['allowed'])
+  assert.deepEqual(verdict(ingress(rule([pods('api')], [tcp(80)]), rule([pods('db')], [tcp(8080)]))), ['denied'])
+  assert.deepEqual(verdict(ingress(rule([], null))), ['denied'], 'an empty list of peers matches nobody')
+  assert.deepEqual(verdict(ingress(rule(null, []))), ['denied'])
+})
+
+test('a named port is that of the server, and unknown where its ports are not known', () => {
+  const named = ingress(rule(null, [tcp('http')]))
+  assert.deepEqual(verdict(named), ['allowed'])
+  assert.deepEqual(verdict(named, { port: 80 }), ['denied'])
+  assert.deepEqual(verdict(named, { to: pod('shop', 'web', { namedPorts: {} }) }), ['denied'])
+  assert.equal(verdict(named, { to: pod('shop', 'web', { namedPorts: null }) })[0], 'unknown')
+  assert.equal(verdict(ingress(rule(null, [tcp(80)])), { port: null })[0], 'unknown')
+  assert.deepEqual(verdict(ingress(rule(null, [tcp(8000, 8080)]))), ['allowed'])
+  assert.deepEqual(verdict(ingress(rule(null, [tcp(8000, 8079)]))), ['denied'])
+})
+
+test('only the name of a namespace is known: other labels of it are unknown, a wrong name is not', () => {
+  const in_ = (key: string, value: string) => [{ key, operator: 'In' as const, values: [value] }]
+  const name = in_('kubernetes.io/metadata.name', 'shop')
+  assert.deepEqual(verdict(ingress(rule([pods('api', name)]))), ['allowed'])
+  assert.deepEqual(verdict(ingress(rule([pods('api', in_('kubernetes.io/metadata.name', 'other'))]))), ['denied'])
+  assert.deepEqual(verdict(ingress(rule([pods('api', [...name, ...in_('team', 'a')])]))), [
+    'unknown',
+    'labels of namespaces are not known',
+  ])
+  assert.deepEqual(verdict(ingress(rule([pods('db', in_('team', 'a'))]))), ['denied'], 'whatever the label is')
+  const labelled = pod('shop', 'api', { namespaceLabels: { team: 'b' } })
+  assert.deepEqual(verdict(ingress(rule([pods('api', in_('team', 'a'))])), { from: labelled }), ['denied'])
+})
+
+test('address blocks of both families are taken together for a pod that has both', () => {
+  const both = pod('shop', 'api', { ips: ['10.0.0.1', 'fd00::1'] })
+  assert.deepEqual(verdict(ingress(rule([block('0.0.0.0/0'), block('::/0')])), { from: both }), ['allowed'])
+  assert.equal(verdict(ingress(rule([block('0.0.0.0/0')])), { from: both })[0], 'unknown')
+  assert.deepEqual(verdict(ingress(rule([block('10.1.0.0/16')])), { from: both }), ['denied'])
+  assert.deepEqual(verdict(ingress(rule([block('10.0.0.0/8', ['10.0.0.0/24'])])), { from: both }), ['denied'])
+  assert.deepEqual(verdict(ingress(rule([block('0.0.0.0/0', [], false)])), { from: both }), ['denied'], 'of Cilium')
+  assert.deepEqual(verdict(ingress(rule([block('10.0.0.0/8')])), { from: address('external', '::ffff:10.0.0.1') }), [
+    'denied',
+  ])
+})
+
+test('entities match what is known to be there', () => {
+  const of = (kind: 'world' | 'cluster' | 'all' | 'nodes') => ingress(rule([{ kind }]))
+  const verdicts = (end: EvaluatedEnd) =>
+    (['world', 'cluster', 'all', 'nodes'] as const).map((kind) => verdict(of(kind), { from: end })[0])
+  assert.deepEqual(verdicts(pod('x', 'api')), ['denied', 'allowed', 'allowed', 'denied'])
+  assert.deepEqual(verdicts(address('node', '192.168.0.1')), ['denied', 'allowed', 'allowed', 'allowed'])
+  assert.deepEqual(verdicts(address('external', '1.1.1.1')), ['allowed', 'denied', 'allowed', 'denied'])
+  assert.deepEqual(verdicts(address('unresolved', '10.9.9.9')), ['unknown', 'unknown', 'allowed', 'unknown'])
+})
+
+test('a deny rule wins over every allow rule, also when it cannot be told', () => {
+  const denying = (deny: Rule) => [
+    policy({ kind: 'CiliumNetworkPolicy', ingress: isolating([], [deny]) }),
+    ...ingress(rule(null)),
+  ]
+  assert.deepEqual(verdict(denying(rule([pods('api')]))), ['denied'])
+  assert.deepEqual(verdict(denying(rule([pods('db')]))), ['allowed'])
+  assert.equal(verdict(denying(rule([{ kind: 'unknown', reason: 'a DNS name' }])))[0], 'unknown')
+})
+
+test('a rule of layer 7 and a peer that cannot be told are unknown only where nothing else decides', () => {
+  assert.deepEqual(verdict(ingress(rule([pods('api')], null, 'rules of layer 7'))), ['unknown', 'rules of layer 7'])
+  assert.deepEqual(verdict(ingress(rule([pods('db')], null, 'rules of layer 7'))), ['denied'])
+  assert.deepEqual(verdict(ingress(rule([pods('api')], null, 'rules of layer 7'), rule([pods('api')]))), ['allowed'])
+})
+
+test('pods on the host network, pods that are gone and unknown endpoints are never denied for sure', () => {
+  const host = pod('shop', 'web', { isHostNetwork: true })
+  assert.equal(verdict(ingress(), { to: host })[0], 'unknown')
+  assert.equal(
+    verdict(ingress(rule([pods('api')])), { from: pod('shop', 'api', { isHostNetwork: true }) })[0],
+    'unknown',
+  )
+  assert.equal(verdict(ingress(), { to: pod('shop', null) })[0], 'unknown')
+  assert.deepEqual(verdict([policy({ subject: [], ingress: isolating([]) })], { to: pod('shop', null) }), ['denied'])
+  assert.equal(verdict(ingress(rule([pods('api')])), { from: pod('shop', null) })[0], 'unknown')
+  const egress = (...allow: Rule[]) => [policy({ subject: app('api'), egress: isolating(allow) })]
+  assert.equal(verdict(egress(rule([block('10.0.0.0/8')])), { to: address('unknown', null) })[0], 'unknown')
+  assert.deepEqual(verdict(egress(rule(null, [tcp(6443)])), { to: address('unknown', null), port: 6443 }), ['allowed'])
+  assert.deepEqual(verdict(egress(rule(null, [tcp(443)])), { to: address('unknown', null), port: 6443 }), ['denied'])
+})
