@@ -38,15 +38,15 @@ export async function trialOf(
   const { pods, postedAt } = await readPods(db.read, namespaces, keys)
   const judged = await tryPolicies(policies, { pods, services, connections })
   const edges = await withoutOwnNodes(db.read, judged)
-  const { deniedEdges, ...summary } = await summaryOf(policies, pods, edges)
-  const examples = await readExamples(db.read, deniedEdges)
+  const summary = await summaryOf(policies, pods, edges)
+  const examples = await readExamples(db.read, summary.deniedEdges)
   return {
     about: ABOUT,
     asOf,
     observedSince,
     labelsAsOf: postedAt,
     ...summary,
-    deniedEdges: deniedEdges.map(({ edgeIds, ...edge }) => ({
+    deniedEdges: summary.deniedEdges.map(({ edgeIds, ...edge }) => ({
       ...edge,
       example: edgeIds.map((id) => examples.get(id)).find((one) => one !== undefined) ?? null,
     })),

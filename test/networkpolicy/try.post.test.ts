@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { startApp, TOKENS } from '../support/app.ts'
+import { flowOf, podOf, seed, seedShop, serviceOf } from '../support/policy-cluster.ts'
+import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support/routes.ts'
+
+const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS })
+await seedShop(app)
+
+const authorization = `Bearer ${TOKENS.BROKER_TOKEN_READ}`
+const yaml = { authorization, 'content-type': 'application/yaml' }
+const tries = (body: string, query = '', headers: Record<string, string> = yaml) =>
+  app.request('POST', `/networkpolicy/try${query}`, { headers, body })
+
+type Side = Record<string, string | null>
+const textOf = ({ namespace, workload, name, ip }: Side) =>
+  [namespace, workload ?? name ?? ip].filter(Boolean).join('/')
+interface Denied {
+  from: Side
+  to: Side
+  port: string
+  deniedBy: { direction: string; policy: string; path: string | null; why: string }[]
+  example: { uuid: string } | null
+}
+const linesOf = (edges: Denied[]) =>
+  edges
+    .map(
+      ({ from, to, port, deniedBy }) =>
+        `${textOf(from)} > ${textOf(to)}:${port} ${deniedBy.map((one) => one.direction)}`,
+    )
+    .sort()
+
+const DENY_ALL = `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: deny, namespace: shop}
+spec:
+  podSelector: {}
+  policyTypes: [Ingress, Egress]
+`
+const API = `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: api, namespace: shop}
+spec:
+  podSelector: {matchLabels: {app: api}}
+  policyTypes: [Ingress]
+  ingress:
+  - from: [{podSelector: {matchLabels: {app: web}}}]
+    ports: [{port: http}]
+  - from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
+    ports: [{port: 9091}]
+`
+
+test('POST /networkpolicy/try 200: a default deny denies every edge of the namespace, dropped flows aside', async () => {
+  const { status, json, text } = await tries(DENY_ALL)
+  assert.equal(status, 200, text)
+  assert.deepEqual(linesOf(json.deniedEdges), [
+    '192.168.0.2 > shop/Deployment/web:3000 ingress',
+    'monitoring/StatefulSet/prometheus > shop/Deployment/api:9090 ingress',
+    'shop/Deployment/api > 93.184.216.34:443 egress',
+    'shop/Deployment/api > shop/StatefulSet/db:5432 egress,ingress',
+    'shop/Deployment/web > kube-system/Deployment/coredns:53 egress',
+    'shop/Deployment/web > shop/Deployment/api:8080 egress,ingress',
+  ])
+  const { evaluated, allowed, denied, unknown, moreDenied } = json
+  assert.deepEqual(
+    { evaluated, allowed, denied, unknown, moreDenied },
+    { evaluated: 6, allowed: 0, denied: 6, unknown: 0, moreDenied: 0 },
+  )
+  assert.deepEqual(json.policies[0].workloads, ['Deployment/api', 'Deployment/web', 'StatefulSet/db'])
+  assert.ok(json.deniedEdges.every((one: Denied) => one.example !== null))
+})
+
+test('POST /networkpolicy/try 200: a port name, the nearest rule, and the edges of one policy', async () => {
+  const { json } = await tries(API)
+  assert.deepEqual(linesOf(json.deniedEdges), ['monitoring/StatefulSet/prometheus > shop/Deployment/api:9090 ingress'])
+  assert.deepEqual(json.deniedEdges[0].deniedBy, [
+    {
+      ...{ direction: 'ingress', document: 1, policy: 'shop/api', path: 'spec.ingress[1]' },
+      why: 'port 9090/TCP is not among 9091/TCP',
+    },
+  ])
+  assert.deepEqual([json.evaluated, json.allowed, json.denied], [2, 1, 1])
+})
+
+test('POST /networkpolicy/try 200: policies are taken together, and Cilium is judged beside Kubernetes', async () => {
+  const scrape = `
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: {name: scrape, namespace: shop}
+spec:
+  endpointSelector: {matchLabels: {app: api}}
+  ingress:
+  - fromEndpoints: [{matchLabels: {"k8s:io.kubernetes.pod.namespace": monitoring}}]
+    toPorts: [{ports: [{port: "9090", protocol: TCP}]}]
+  egress:
+  - toEntities: [world]
+  - toEndpoints: [{matchLabels: {app: db}}]
+    toPorts: [{ports: [{port: "5432"}], rules: {l7proto: sql}}]
+`
+  const { json, text } = await tries(`${API}---${scrape}`)
+  assert.deepEqual(linesOf(json.deniedEdges), [], text)
+  assert.deepEqual([json.evaluated, json.allowed, json.unknown], [4, 3, 1])
+  assert.deepEqual(json.unknownReasons, [{ reason: 'rules of layer 7', edges: 1 }])
+  assert.deepEqual(
+    json.policies.map(({ document, name, evaluated, allowed }: Record<string, unknown>) => [
+      document,
+      name,
+      evaluated,
+      allowed,
+    ]),
+    [
+      [1, 'api', 2, 2],
+      [2, 'scrape', 4, 3],
+    ],
+  )
+})
+
+test('POST /networkpolicy/try 200: the namespace and the window choose the edges', async () => {
+  const evaluated = async (query: string) => (await tries(DENY_ALL, query)).json.evaluated
+  assert.equal(await evaluated('?namespace=monitoring'), 1)
+  assert.equal(await evaluated('?namespace=elsewhere'), 0)
+  assert.equal(await evaluated('?since=1d'), 0)
+  assert.equal(await evaluated('?since=60d'), 6)
+  assert.equal(await evaluated('?until=60d'), 0)
+})
+
+test('POST /networkpolicy/try 200: a pod may always talk to its own node', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const here = podOf({ namespace: 'shop', name: 'web-9', ip: '10.1.0.9', labels: { app: 'web' }, node: 'node-1' })
+  const node = (name: string, ip: string) =>
+    podOf({ namespace: 'kube-system', name: `proxy-${name}`, ip, node: name, hostNetwork: true })
+  const pods = [here, node('node-1', '192.168.0.1'), node('node-2', '192.168.0.2')]
+  await seed(
+    own,
+    pods,
+    [],
+    [flowOf(here, 'INGRESS', '192.168.0.1', '80'), flowOf(here, 'INGRESS', '192.168.0.2', '80')],
+  )
+  const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body: DENY_ALL })
+  assert.deepEqual(linesOf(json.deniedEdges), ['192.168.0.2 > shop/Pod/web-9:80 ingress'])
+  assert.deepEqual([json.evaluated, json.allowed, json.denied], [2, 1, 1])
+})
+
+test('POST /networkpolicy/try 200: a service in front of two workloads is unknown where the policies treat them differently', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const pod = (name: string, ip: string, version: string) =>
+    podOf({ namespace: 'shop', name, ip, workload: `Deployment/${name}`, labels: { app: 'web', version } })
+  const client = podOf({ namespace: 'shop', name: 'client', ip: '10.1.0.7' })
+  const service = serviceOf('shop', 'web', '10.96.0.7', {
+    selector: { app: 'web' },
+    ports: [{ port: 80, targetPort: 8080 }],
+  })
+  await seed(
+    own,
+    [pod('blue', '10.1.0.5', 'v1'), pod('green', '10.1.0.6', 'v2'), client],
+    [service],
+    [flowOf(client, 'EGRESS', '10.96.0.7', '80')],
+  )
+  const denying = (labels: string) => `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: deny, namespace: shop}
+spec: {podSelector: {matchLabels: {${labels}}}}`
+  const counts = async (labels: string) => {
+    const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body: denying(labels) })
+    return [json.evaluated, json.denied, json.unknown]
+  }
+  assert.deepEqual(await counts('app: web'), [1, 1, 0])
+  assert.deepEqual(await counts('version: v1'), [1, 0, 1])
+  assert.deepEqual(await counts('version: v3'), [0, 0, 0])
+})
+
+test('POST /networkpolicy/try 200: pods that are gone have no labels to judge by', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const client = podOf({ namespace: 'shop', name: 'client', ip: '10.1.0.7', labels: { app: 'client' } })
+  const gone = podOf({ namespace: 'shop', name: 'gone', ip: '10.1.0.8', labels: { app: 'gone' } })
+  await seed(own, [client, gone], [], [flowOf(client, 'EGRESS', '10.1.0.8', '80')])
+  await own.sql`delete from pod where pod_name = 'gone'`
+  const { json } = await own.request('POST', '/networkpolicy/try', {
+    headers: yaml,
+    body: API.replace('app: api', 'app: gone'),
+  })
+  assert.deepEqual([json.evaluated, json.unknown], [1, 1])
+  assert.match(JSON.stringify(json.unknownReasons), /no pod of a workload is known any more/)
+})
+
+test('POST /networkpolicy/try 400: names the document, the path and the rule', async () => {
+  const refusals: [body: string, query: string, contentType: string, says: string][] = [
+    [
+      `${DENY_ALL}---${API.replace('port: http', 'port: 70000')}`,
+      '',
+      'application/yaml',
+      'document 2: spec.ingress[0].ports[0].port',
+    ],
+    [DENY_ALL.replace('NetworkPolicy', 'Deployment'), '', 'application/yaml', 'document 1: kind'],
+    ['{"kind": "List"', '', 'application/json', 'invalid JSON'],
+    [DENY_ALL, '', 'text/plain', 'expected application/yaml or application/json'],
+    [DENY_ALL, '?since=yesterday', 'application/yaml', 'since'],
+    [DENY_ALL, '?since=1d&until=2d', 'application/yaml', 'until'],
+    [DENY_ALL, '?from=1', 'application/yaml', 'from'],
+  ]
+  for (const [body, query, contentType, says] of refusals) {
+    const { status, text } = await tries(body, query, { authorization, 'content-type': contentType })
+    assert.equal(status, 400, text)
+    assert.ok(text.includes(says), text)
+  }
+})
+
+test('POST /networkpolicy/try 401: without a token', async () => {
+  assertUnauthorized(await tries(DENY_ALL, '', { 'content-type': 'application/yaml' }))
+})
+
+test('POST /networkpolicy/try 413: more than a MiB', async () => {
+  assert.equal((await tries(`#${' '.repeat(1024 * 1024)}`)).status, 413)
+})
+
+test('POST /networkpolicy/try 503: the database cancels the statement', async () => {
+  await whileRefused(app.sql, 'flow_edge', async () => assertDatabaseBusy(await tries(DENY_ALL)))
+})
+
+test('POST /networkpolicy/try 503: the stored flows are not counted yet', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  await own.sql`update flow_edge_cursor set as_of = null`
+  const answer = await own.request('POST', '/networkpolicy/try', { headers: yaml, body: DENY_ALL })
+  assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '30'])
+})
