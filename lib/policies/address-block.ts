@@ -5,7 +5,7 @@ const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 const blocks = new Map<string, (address: string) => boolean>()
 const MAX_BLOCKS = 10_000
 
-/** A test whether an address is in a valid CIDR block. An address of the other family, or a text that is none, is not. */
+/** A test whether an address is in a valid CIDR block. An address of the other family is not, nor any other text. */
 export function inBlock(cidr: string): (address: string) => boolean {
   const known = blocks.get(cidr)
   if (known !== undefined) return known

@@ -2,9 +2,10 @@
 import { type Database, fixed, type Gate } from '../db/index.ts'
 import { HttpError } from '../errors.ts'
 import { readExamples } from './example-flows.ts'
+import { MAX_EDGES_BY_POD, readPodPairs } from './pod-pairs.ts'
 import type { Policy } from './policy.ts'
 import { namespacesOf, readConnections, readEdgeFacts, readPods, readServices, type Window } from './read.ts'
-import { type JudgedEdge, tryPolicies } from './trial.ts'
+import { isOfDifferingPods, type JudgedEdge, Trial } from './trial.ts'
 import type { PolicyTrial } from './trial-record.ts'
 import { DIRECTIONS, summaryOf } from './trial-summary.ts'
 
@@ -36,7 +37,8 @@ export async function trialOf(
   const selectors = services.flatMap(({ selector }) => Object.keys(selector ?? {}))
   const keys = [...new Set([...policies.flatMap(labelKeysOf), ...selectors])]
   const { pods, postedAt } = await readPods(db.read, namespaces, keys)
-  const judged = await tryPolicies(policies, { pods, services, connections })
+  const trial = new Trial(policies, { pods, services, connections })
+  const judged = await byPods(db.read, trial, await trial.edges())
   const edges = await withoutOwnNodes(db.read, judged)
   const summary = await summaryOf(policies, pods, edges)
   const examples = await readExamples(db.read, summary.deniedEdges)
@@ -60,6 +62,15 @@ const labelKeysOf = (policy: Policy): string[] => [
     .flatMap(({ peers }) => peers ?? [])
     .flatMap((peer) => (peer.kind === 'pods' ? peer.pods.map(({ key }) => key) : [])),
 ]
+
+async function byPods(gate: Gate, trial: Trial, edges: readonly JudgedEdge[]): Promise<readonly JudgedEdge[]> {
+  const differing = edges.filter(isOfDifferingPods).slice(0, MAX_EDGES_BY_POD)
+  const pairs = await readPodPairs(gate, differing)
+  return edges.map((edge) => {
+    const own = pairs.get(edge)
+    return own === undefined ? edge : trial.byPods(edge, own)
+  })
+}
 
 /** Edges between pods and a node that all of these pods ran on. */
 const OWN_NODES = fixed<{ id: string }[]>(`

@@ -45,7 +45,7 @@ export type End =
   | { readonly type: 'pod'; readonly namespace: string; readonly name: string }
   /** Only the side that was connected to. */
   | { readonly type: 'service'; readonly namespace: string; readonly name: string }
-  /** A node or a pod on the host network; a public address; any other address. The address is null where none was seen. */
+  /** A node or a pod on the host network; a public address; any other address. Null where no address was seen. */
   | { readonly type: 'node' | 'external' | 'unresolved'; readonly ip: string | null }
 
 /** Flows of the window from one end to another, as one side reported them. */

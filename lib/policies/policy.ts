@@ -44,7 +44,7 @@ export interface Rule {
   readonly peers: readonly Peer[] | null
   /** Any of them has to match; null matches every port of every protocol, an empty list none. */
   readonly ports: readonly PortRange[] | null
-  /** The reason why it cannot be told whether a connection that matches is really allowed (rules of layer 7), else null. */
+  /** Why it cannot be told whether a connection that matches is really allowed (rules of layer 7), else null. */
   readonly unknown: string | null
 }
 

@@ -216,8 +216,8 @@ const PODS = fixed<{ pods: string }[]>(`
   group by p.pod_namespace, p.kind, p.name, p.labels, p.selector, p.named_ports, p.host_network, p.is_living`)
 
 /**
- * The pods of namespaces, with those of their labels that are among `keys`, or with all of them. `postedAt` is the newest
- * post, null where there is no pod.
+ * The pods of namespaces, with those of their labels that are among `keys`, or with all of them. `postedAt` is the
+ * newest post, null where there is no pod.
  */
 export async function readPods(
   gate: Gate,
@@ -282,8 +282,8 @@ const isPort = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) > 0 && (value as number) <= 65_535
 
 /**
- * Since when the pods of workloads are known, and the nodes of their pods whose agent posts no more: pods are then marked
- * dead by the stale sweep, not by their agent.
+ * Since when the pods of workloads are known, and the nodes of their pods whose agent posts no more: the stale sweep
+ * then marks pods dead, not their agent.
  */
 const WATCHED = fixed<{ kind: string; name: string; since: string | null; silent: string }[]>(`
   with asked as materialized (select $1::text as namespace, $2::int as stale_secs),

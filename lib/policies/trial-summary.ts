@@ -84,15 +84,17 @@ function deniedEdge({ from, to, port, protocol, flows, firstSeenAt, lastNewAt, e
     from: sideOf(from),
     to: sideOf(to),
     ...{ port, protocol, flows, firstSeenAt, lastNewAt },
-    deniedBy: sides
-      .filter(({ verdict }) => verdict === 'denied')
-      .map(({ direction, policies, attempt }) => {
-        const { policy, path, why } = nearestMiss(policies, direction, attempt)
-        return { direction, document: policy.document, policy: `${policy.namespace}/${policy.name}`, path, why }
-      }),
+    deniedBy: unique(sides.filter(({ verdict }) => verdict === 'denied').map(denialOf)),
     edgeIds,
   }
 }
+
+function denialOf({ direction, policies, attempt }: JudgedEdge['sides'][number]): Listed['deniedBy'][number] {
+  const { policy, path, why } = nearestMiss(policies, direction, attempt)
+  return { direction, document: policy.document, policy: `${policy.namespace}/${policy.name}`, path, why }
+}
+
+const unique = <T>(list: readonly T[]): T[] => [...new Map(list.map((one) => [JSON.stringify(one), one])).values()]
 
 /** An end in the form of the sides of edges. */
 function sideOf(end: End): Listed['from'] {

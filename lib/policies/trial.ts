@@ -10,8 +10,12 @@ import {
   type Verdict,
 } from './evaluate.ts'
 import type { Connection, End, Facts } from './facts.ts'
+import type { PodPair } from './pod-pairs.ts'
 import type { Policy } from './policy.ts'
 import { type Target, Topology } from './topology.ts'
+
+const DIFFERING_PODS = 'the policies treat the pods of a workload, or the workloads behind a service, differently'
+const NO_LONGER_STORED = 'the policies treat the pods of a workload differently, and some flows are no longer stored'
 
 /** All connections between the same ends on one port, whichever side reported them. */
 export interface TriedEdge {
@@ -42,19 +46,61 @@ export interface JudgedEdge extends TriedEdge {
   readonly sides: readonly SideOfEdge[]
 }
 
-/** Judges every edge that a policy may isolate an end of. Dropped connections were none. */
-export async function tryPolicies(policies: readonly Policy[], facts: Facts): Promise<JudgedEdge[]> {
-  const topology = new Topology(facts)
-  const isolating = isolatingByEnd(policies)
-  const judged: JudgedEdge[] = []
-  const slice = new Slice()
-  for (const edge of await edgesOf(facts.connections, topology, slice)) {
-    if (slice.isOver) await slice.next()
-    const sides = sidesOf(edge, topology, isolating)
-    if (sides.length > 0) judged.push({ ...edge, verdict: strictest(sides.map(({ verdict }) => verdict)), sides })
+/** Judges edges by policies and by what is known of the ends. */
+export class Trial {
+  readonly #topology: Topology
+  readonly #isolating: Isolating
+  readonly #connections: readonly Connection[]
+
+  constructor(policies: readonly Policy[], facts: Facts) {
+    this.#topology = new Topology(facts)
+    this.#isolating = isolatingByEnd(policies)
+    this.#connections = facts.connections
   }
-  return judged
+
+  /** Every edge that a policy may isolate an end of. Dropped connections were none. */
+  async edges(): Promise<JudgedEdge[]> {
+    const judged: JudgedEdge[] = []
+    const slice = new Slice()
+    for (const edge of await edgesOf(this.#connections, this.#topology, slice)) {
+      if (slice.isOver) await slice.next()
+      const sides = this.#sidesOf(edge.protocol, this.#topology.podsOf(edge.from), this.#topology.targetsOf(edge))
+      if (sides.length > 0) judged.push({ ...edge, verdict: strictest(sides.map(({ verdict }) => verdict)), sides })
+    }
+    return judged
+  }
+
+  /** An edge, judged by the pods whose flows are stored. Where some of them are denied, `flows` are these. */
+  byPods(edge: JudgedEdge, pairs: readonly PodPair[]): JudgedEdge {
+    const targets = this.#topology.targetsOf(edge)
+    const port = targets[0]?.port ?? null
+    const judged = pairs.map(({ from, to, flows }) => {
+      const sources = from === null ? this.#topology.podsOf(edge.from) : [from]
+      const sides = this.#sidesOf(edge.protocol, sources, to === null ? targets : [{ end: to, port }])
+      return { flows, sides, verdict: strictest(sides.map(({ verdict }) => verdict)) }
+    })
+    const denied = judged.filter(({ verdict }) => verdict === 'denied')
+    const sum = (list: readonly { flows: number }[]) => list.reduce((total, { flows }) => total + flows, 0)
+    if (denied.length > 0)
+      return { ...edge, flows: sum(denied), verdict: 'denied', sides: denied.flatMap(({ sides }) => sides) }
+    const sides = judged.flatMap((one) => one.sides)
+    if (judged.some(({ verdict }) => verdict === 'unknown')) return { ...edge, verdict: 'unknown', sides }
+    if (sum(judged) >= edge.flows) return { ...edge, verdict: 'allowed', sides }
+    return { ...edge, sides: edge.sides.map((side) => ({ ...side, reasons: [NO_LONGER_STORED] })) }
+  }
+
+  #sidesOf(protocol: string, from: readonly EvaluatedEnd[], to: readonly Target[]): SideOfEdge[] {
+    return (['egress', 'ingress'] as const).flatMap((direction) => {
+      const subjects = direction === 'egress' ? from : to.map(({ end }) => end)
+      const isAny = subjects.some((end) => this.#isolating(direction, end).length > 0)
+      return isAny ? [sideOf(direction, protocol, from, to, this.#isolating)] : []
+    })
+  }
 }
+
+/** Whether an edge is unknown because its pods differ: their flows tell more. */
+export const isOfDifferingPods = ({ verdict, sides }: JudgedEdge): boolean =>
+  verdict === 'unknown' && sides.some(({ reasons }) => reasons.includes(DIFFERING_PODS))
 
 async function edgesOf(connections: readonly Connection[], topology: Topology, slice: Slice): Promise<TriedEdge[]> {
   const edges = new Map<string, TriedEdge>()
@@ -96,17 +142,6 @@ function isolatingByEnd(policies: readonly Policy[]): Isolating {
   }
 }
 
-function sidesOf(edge: TriedEdge, topology: Topology, isolating: Isolating): SideOfEdge[] {
-  const from = topology.podsOf(edge.from)
-  const to = topology.targetsOf(edge)
-  return (['egress', 'ingress'] as const).flatMap((direction) => {
-    const isAny = (direction === 'egress' ? from : to.map(({ end }) => end)).some(
-      (end) => isolating(direction, end).length > 0,
-    )
-    return isAny ? [sideOf(direction, edge.protocol, from, to, isolating)] : []
-  })
-}
-
 /** The verdict of one end, which has to be the same for all its pods and for all pods at the other end. */
 function sideOf(
   direction: DirectionName,
@@ -131,8 +166,7 @@ function sideOf(
       shown ??= attempt
     }
   const [verdict = 'allowed'] = verdicts
-  if (verdicts.size > 1 && !verdicts.has('unknown'))
-    reasons.add('the policies treat the pods of a workload, or the workloads behind a service, differently')
+  if (verdicts.size > 1 && !verdicts.has('unknown')) reasons.add(DIFFERING_PODS)
   return {
     direction,
     verdict: verdicts.size > 1 ? 'unknown' : verdict,

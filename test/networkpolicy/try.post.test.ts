@@ -172,6 +172,30 @@ spec: {podSelector: {matchLabels: {${labels}}}}`
   assert.deepEqual(await counts('version: v3'), [0, 0, 0])
 })
 
+test('POST /networkpolicy/try 200: where the policies treat the pods of a workload differently, flows tell', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const member = (n: number) =>
+    podOf({
+      ...{ namespace: 'shop', name: `db-${n}`, ip: `10.1.0.${n + 1}`, workload: 'StatefulSet/db' },
+      labels: { app: 'db', 'statefulset.kubernetes.io/pod-name': `db-${n}` },
+    })
+  const client = podOf({ namespace: 'shop', name: 'client', ip: '10.1.0.7' })
+  const calls = [0, 0, 1].map((n, i) => flowOf(client, 'EGRESS', `10.1.0.${n + 1}`, '5432', { pod_port: String(i) }))
+  await seed(own, [member(0), member(1), client], [], calls)
+  const policy = (name: string) => `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: deny, namespace: shop}
+spec: {podSelector: {matchLabels: {statefulset.kubernetes.io/pod-name: ${name}}}}`
+  const trial = async (name: string) =>
+    (await own.request('POST', '/networkpolicy/try', { headers: yaml, body: policy(name) })).json
+  assert.deepEqual([(await trial('db-0')).deniedEdges[0].flows, (await trial('db-1')).deniedEdges[0].flows], [2, 1])
+  await own.sql`delete from traffic where traffic_in_out_ip = '10.1.0.2'`
+  const { denied, unknown, unknownReasons } = await trial('db-1')
+  assert.deepEqual([denied, unknown], [0, 1])
+  assert.match(unknownReasons[0].reason, /no longer stored/)
+})
+
 test('POST /networkpolicy/try 200: pods that are gone have no labels to judge by', async () => {
   const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
   const client = podOf({ namespace: 'shop', name: 'client', ip: '10.1.0.7', labels: { app: 'client' } })
