@@ -258,6 +258,17 @@ const examples: Record<string, Example[]> = {
     { path: '/flows/edges?group=namespace&workload=a/b&since=7d', statements: 3, isSummary: true, isOpaque: true },
     { path: '/flows/edges?node=n&since=15m', statements: 3, isSummary: true, isOpaque: true },
   ],
+  // A trial reads all edges, and the pods and services of their namespaces.
+  'POST /networkpolicy/try': [
+    {
+      path: '/networkpolicy/try?namespace=ns-7',
+      body: {
+        ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata: { name: 'p', namespace: 'ns-7' } },
+        spec: { podSelector: {} },
+      },
+      ...{ statements: 5, isSummary: true, isOpaque: true },
+    },
+  ],
   'GET /flows/hints': [
     ...['namespace', 'node', 'pod', 'service', 'ip', 'port'].map((field) => ({
       path: `/flows/hints?field=${field}&prefix=a`,
