@@ -25,6 +25,7 @@ import imageVulnerabilitiesPost from './images/vulnerabilities.post.ts'
 import images from './images.get.ts'
 import index from './index.get.ts'
 import metrics from './metrics.get.ts'
+import namespacePolicies from './namespaces/networkpolicies.get.ts'
 import policyTry from './networkpolicy/try.post.ts'
 import nodeFacts from './node/facts.post.ts'
 import nodeStatus from './node/status.get.ts'
@@ -64,6 +65,7 @@ import version from './version.get.ts'
 import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
 import vulnerabilities from './vulnerabilities.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
+import workloadPolicy from './workloads/networkpolicy.get.ts'
 import workloadRuntime from './workloads/runtime.get.ts'
 
 /** The whole API. */
@@ -72,7 +74,7 @@ export const routes = [
   ...[podSpec, podMarkDead, podInfo, podNamespaces, podByName, podByAddress, podList],
   ...[trafficPost, trafficBatch, traffic, trafficByName],
   ...[flows, flowEdges, flowHints],
-  ...[policyTry],
+  ...[workloadPolicy, namespacePolicies, policyTry],
   ...[syscallsPost, syscallsByName],
   ...[serviceSpec, serviceInfo, serviceByAddress],
   ...[auditVerdicts],

@@ -5,13 +5,13 @@ import { withPayload } from '../../lib/http/request/body.ts'
 import { documentedBody } from '../../lib/http/request/validate.ts'
 import {
   CONTENT_TYPES,
+  FACTS_BYTES,
   formatOf,
   MAX_POLICIES,
   MAX_POLICIES_BYTES,
   PolicyDocuments,
   PolicyTrial,
   parsePolicies,
-  TRIAL_BYTES,
   textOf,
   trialOf,
 } from '../../lib/policies/index.ts'
@@ -39,7 +39,7 @@ export default route({
     contentTypes: CONTENT_TYPES,
     description: `At most ${MAX_POLICIES_BYTES} bytes and ${MAX_POLICIES} policies. Unknown fields are refused.`,
   }),
-  charge(kib(TRIAL_BYTES)),
+  charge(kib(FACTS_BYTES)),
   async (c) => {
     const { db, config } = c.get('deps')
     const { since, until, namespace } = c.req.valid('query')

@@ -18,5 +18,6 @@ export {
   sendLive,
   sendPieces,
   sendShortJson,
+  sendTagged,
 } from './response/respond.ts'
 export { type Context, type Env, header, route, type Validated } from './route.ts'

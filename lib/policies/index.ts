@@ -1,5 +1,7 @@
+export { MadeManifest, MadeManifests, madeAnswers, makePolicies, makePolicy } from './answer-made.ts'
 export { trialOf } from './answer-trial.ts'
 export { CONTENT_TYPES, formatOf, MAX_POLICIES_BYTES, PolicyDocuments, textOf } from './documents.ts'
+export { GenerateQuery } from './generate-query.ts'
 export { MAX_POLICIES, parsePolicies } from './parse.ts'
-export { TRIAL_BYTES } from './read.ts'
+export { FACTS_BYTES } from './read.ts'
 export { PolicyTrial } from './trial-record.ts'

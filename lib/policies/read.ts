@@ -9,7 +9,7 @@ import type { Labels } from './policy.ts'
 /** Edges of one answer at most. */
 export const MAX_EDGES = 100_000
 /** Memory that the facts of so many edges take. */
-export const TRIAL_BYTES = 64 * 1024 * 1024
+export const FACTS_BYTES = 64 * 1024 * 1024
 
 /** The window of edges, as texts of PostgreSQL. */
 export interface Window {

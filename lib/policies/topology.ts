@@ -98,6 +98,11 @@ export class Topology {
     return pods.map((end) => ({ end, port: typeof target === 'string' ? namedPort(end, target) : (target ?? null) }))
   }
 
+  /** Whether a service selects pods of a workload. */
+  isBehind(workload: Workload, service: End & { type: 'service' }): boolean {
+    return workload.namespace === service.namespace && this.#backendsOf(service).has(keyOfWorkload(workload))
+  }
+
   /** The pods that a service selects, by workload. */
   #backendsOf(end: End & { type: 'service' }): ReadonlyMap<string, readonly PodEnd[]> {
     const service = this.#services.get(keyOfName(end))

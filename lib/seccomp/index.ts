@@ -7,5 +7,6 @@ export { ExportBody, ExportQuery, MAX_EXPORT_BODY_BYTES } from './export-options
 export { isDnsName, suggestedName, WorkloadPath } from './names.ts'
 export { fileSetOf, PostedNodeFiles, readNodeFiles } from './node-files.ts'
 export { readObserved } from './observed.ts'
+export { captureHeaders, documentedCaptureHeaders } from './partial-capture.ts'
 export { noProfile, ObservedProfile, Profile, profileOf } from './profile.ts'
 export { openProfiles } from './profiles.ts'

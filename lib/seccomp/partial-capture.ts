@@ -23,7 +23,7 @@ export const documentedCaptureHeaders: AnswerHeaders = {
 }
 
 /** Headers of every answer of an export once its workload is known, also readable by scripts of other origins. */
-export const captureHeaders = ({ level, complete }: Capture): Record<string, string> => ({
+export const captureHeaders = ({ level, complete }: Pick<Capture, 'level' | 'complete'>): Record<string, string> => ({
   [LEVEL_HEADER]: level,
   [COMPLETE_HEADER]: String(complete),
   'access-control-expose-headers': `${LEVEL_HEADER}, ${COMPLETE_HEADER}`,

@@ -17,22 +17,18 @@ const workload = fc.record({
   app: fc.constantFrom('web', 'api', 'db'),
   tier: fc.option(fc.constantFrom('front', 'back')),
   hasSelector: fc.boolean(),
-  hasPorts: fc.boolean(),
   revisions: fc.integer({ min: 1, max: 3 }),
 })
 type WorkloadValues = typeof workload extends fc.Arbitrary<infer T> ? T : never
 
 /** Each workload has labels of its own beside those that it shares. */
-function podsOf(
-  { namespace, kind, app, tier, hasSelector, hasPorts, revisions }: WorkloadValues,
-  n: number,
-): PodGroup[] {
+function podsOf({ namespace, kind, app, tier, hasSelector, revisions }: WorkloadValues, n: number): PodGroup[] {
   const own = { app, 'app.kubernetes.io/name': `name-${n}`, ...(tier === null ? {} : { tier }) }
   return Array.from({ length: revisions }, (_, revision) => ({
     workload: { namespace, kind, name: `w-${n}` },
     labels: { ...own, 'pod-template-hash': `h-${n}-${revision}` },
     selectorLabels: hasSelector ? { 'app.kubernetes.io/name': `name-${n}` } : null,
-    namedPorts: hasPorts ? NAMED_PORTS : {},
+    namedPorts: NAMED_PORTS,
     isHostNetwork: false,
     isLiving: revision === 0,
     ips: [`10.1.${n}.${revision}`],

@@ -4,7 +4,7 @@ import type { MiddlewareHandler } from 'hono'
 import { GZIP_MIN_BYTES } from '../../limits/limits.ts'
 import type { Context, Env } from '../route.ts'
 import { header } from '../route.ts'
-import { type CachedBody, matchesEtag } from './cached-body.ts'
+import { type CachedBody, cacheBody, matchesEtag } from './cached-body.ts'
 import { allowOrigin } from './cors.ts'
 import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './stream.ts'
 
@@ -96,9 +96,9 @@ export const cachedBytes = (c: Context, cached: CachedBody): number =>
   c.req.method === 'HEAD' ? 0 : acceptedCoding(c, cached).length
 
 /** 200 with a cached body. */
-export function sendCached(c: Context, cached: CachedBody): Response {
+export function sendCached(c: Context, cached: CachedBody, extra: Record<string, string> = {}): Response {
   const body = acceptedCoding(c, cached)
-  return sendBody(c, body, { ...(body === cached.packed ? PACKED : VARY), etag: cached.tag })
+  return sendBody(c, body, { ...extra, ...(body === cached.packed ? PACKED : VARY), etag: cached.tag })
 }
 
 /** 304 where the client has the cached body already; else the next handler. */
@@ -111,6 +111,16 @@ export const notModified =
     const { 'content-type': _, ...headers } = headersFor(c, '', { ...VARY, etag: cached.tag })
     return new Response(null, { status: 304, headers })
   }
+
+/** 200 with a text and its `ETag`, or 304 where the client has it already. */
+export async function sendTagged(
+  c: Context,
+  { text, headers }: { readonly text: string; readonly headers: Record<string, string> },
+): Promise<Response> {
+  const cached = await cacheBody(Buffer.from(text))
+  const unchanged = await notModified(async () => cached)(c, async () => {})
+  return unchanged ?? sendCached(c, cached, headers)
+}
 
 const VARY = { vary: 'accept-encoding' }
 const PACKED = { ...VARY, 'content-encoding': 'gzip' }

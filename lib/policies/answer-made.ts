@@ -1,0 +1,171 @@
+/** The answers of the routes that make policies (docs/contract.md#network-policies). */
+import { z } from 'zod'
+import type { Database } from '../db/index.ts'
+import { HttpError, noData } from '../errors.ts'
+import { readRange } from '../flows/index.ts'
+import type { RouteDoc } from '../openapi/declare.ts'
+import { captureHeaders, documentedCaptureHeaders } from '../seccomp/index.ts'
+import { comment, type Manifest } from '../text/yaml.ts'
+import { fromPostgres } from '../time/timestamp.ts'
+import { stillCounting } from './answer-trial.ts'
+import type { Facts, Workload } from './facts.ts'
+import type { GenerateQuery } from './generate-query.ts'
+import { RESOLVER_NAMESPACES } from './make/dns.ts'
+import { defaultDenyOf, refusalOf, withNotes, yamlOfDefaultDeny, yamlOfPolicy } from './make/document.ts'
+import { type MadePolicy, type MakeOptions, PolicyMaker } from './make/policy.ts'
+import {
+  namespacesOf,
+  type Part,
+  readConnections,
+  readEdgeFacts,
+  readPods,
+  readServices,
+  readWatched,
+  type WatchedWorkload,
+} from './read.ts'
+
+const YAML = 'application/yaml'
+const JSON_TYPE = 'application/json'
+
+/** A policy, for the OpenAPI document. */
+export const MadeManifest = z
+  .looseObject({
+    apiVersion: z.enum(['networking.k8s.io/v1', 'cilium.io/v2']),
+    kind: z.enum(['NetworkPolicy', 'CiliumNetworkPolicy']),
+    metadata: z.looseObject({ name: z.string(), namespace: z.string() }),
+    spec: z.looseObject({}),
+  })
+  .meta({ id: 'MadeNetworkPolicy' })
+
+export const MadeManifests = z
+  .strictObject({ apiVersion: z.literal('v1'), kind: z.literal('List'), items: z.array(MadeManifest) })
+  .meta({ id: 'MadeNetworkPolicies' })
+
+/** Statuses of the routes beside 200, for the OpenAPI document. */
+const etag = { ETag: z.string().describe('Send it back as `If-None-Match`. It is the same for the same text.') }
+export const madeAnswers = {
+  headers: { ...documentedCaptureHeaders, ...etag },
+  also: {
+    304: { description: 'The client has this text: `If-None-Match` matches.', answer: null, headers: etag },
+    404: noData().message,
+    409: {
+      description:
+        'What was observed is not complete, or no labels select the workload alone. The text says why, and what can ' +
+        'be done.',
+      answer: { contentType: 'text/plain', schema: z.string() },
+      headers: documentedCaptureHeaders,
+    },
+  },
+} satisfies Partial<RouteDoc>
+
+export interface MadeAnswer {
+  readonly text: string
+  readonly headers: Record<string, string>
+}
+
+interface Settings {
+  readonly trafficRetentionDays: number
+  readonly flowEdgeRetentionDays: number
+  readonly peerStaleAliveSecs: number
+  readonly annotationPrefix: string
+}
+
+/**
+ * The policy of a workload.
+ * @throws HttpError 404 if nothing is known of it; 409 if what was observed is not complete
+ */
+export async function makePolicy(
+  db: Database,
+  workload: Workload,
+  query: GenerateQuery,
+  config: Settings,
+): Promise<MadeAnswer> {
+  const { facts, watched, options } = await readAll(db, workload, query, config)
+  const own = watched.find((one) => one.workload.kind === workload.kind && one.workload.name === workload.name)
+  if (own === undefined && facts.connections.length === 0) throw noData()
+  const made = new PolicyMaker(facts, options).make(workload, own ?? { since: null, silentNodes: [] })
+  requireComplete([made], options)
+  const isJson = options.output === 'json'
+  const text = isJson ? JSON.stringify(withNotes(made, options)) : yamlOfPolicy(made, options)
+  return { text, headers: { ...headersOf([made]), 'content-type': isJson ? JSON_TYPE : YAML } }
+}
+
+/**
+ * The policies of all workloads of a namespace that pods are known of, and one that denies everything else.
+ * @throws HttpError 404 if no pod is known; 409 if what was observed of any workload is not complete
+ */
+export async function makePolicies(
+  db: Database,
+  namespace: string,
+  query: GenerateQuery,
+  config: Settings,
+): Promise<MadeAnswer> {
+  const { facts, watched, options } = await readAll(db, { namespace }, query, config)
+  if (watched.length === 0) throw noData()
+  const maker = new PolicyMaker(facts, options)
+  const made: MadePolicy[] = []
+  const unselectable: string[] = []
+  for (const one of watched)
+    try {
+      made.push(maker.make(one.workload, one))
+    } catch (error) {
+      if (!(error instanceof HttpError)) throw error
+      unselectable.push(error.message.trim())
+    }
+  if (unselectable.length > 0 && !options.acknowledgePartial)
+    throw new HttpError(409, `${unselectable.join('\n')}\n`, headersOf([]))
+  requireComplete(made, options)
+  const headers = headersOf(unselectable.length > 0 ? [] : made)
+  if (options.output === 'json') {
+    const items: Manifest[] = [defaultDenyOf(namespace, options), ...made.map((one) => withNotes(one, options))]
+    const text = JSON.stringify({ apiVersion: 'v1', kind: 'List', items })
+    return { text, headers: { ...headers, 'content-type': JSON_TYPE } }
+  }
+  const left = unselectable.map((one) => comment(`LEFT OUT, and cut off by the policy below: ${one}`))
+  const documents = [
+    left.join('') + yamlOfDefaultDeny(namespace, options),
+    ...made.map((one) => yamlOfPolicy(one, options)),
+  ]
+  return { text: documents.join('---\n'), headers: { ...headers, 'content-type': YAML } }
+}
+
+interface Everything {
+  readonly facts: Facts
+  readonly watched: readonly WatchedWorkload[]
+  readonly options: MakeOptions
+}
+
+async function readAll(
+  db: Database,
+  part: Exclude<Part, null>,
+  { since, ...query }: GenerateQuery,
+  config: Settings,
+): Promise<Everything> {
+  const { read } = db
+  const range = (await readRange(read, since, null, config.trafficRetentionDays))!
+  const { asOf, now } = await readEdgeFacts(read, range.since, config.flowEdgeRetentionDays)
+  if (asOf === null) throw stillCounting()
+  const connections = await readConnections(read, range, part)
+  const namespaces = [...new Set([part.namespace, ...RESOLVER_NAMESPACES, ...namespacesOf(connections)])]
+  const services = await readServices(read, namespaces)
+  const { pods } = await readPods(read, namespaces, null)
+  const watched = await readWatched(read, part.namespace, config.peerStaleAliveSecs)
+  const from = since === null ? null : fromPostgres(range.since)
+  return {
+    facts: { pods, services, connections },
+    watched: [...watched].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)),
+    options: { ...query, since: from, now, prefix: config.annotationPrefix },
+  }
+}
+
+const keyOf = ({ workload }: WatchedWorkload) => `${workload.kind}/${workload.name}`
+
+function requireComplete(made: readonly MadePolicy[], options: MakeOptions): void {
+  const refused = made.filter(({ gaps }) => gaps.length > 0)
+  if (refused.length > 0 && !options.acknowledgePartial) throw new HttpError(409, refusalOf(refused), headersOf(made))
+}
+
+function headersOf(made: readonly MadePolicy[]): Record<string, string> {
+  const complete = made.length > 0 && made.every(({ gaps }) => gaps.length === 0)
+  return captureHeaders({ level: complete ? 'full' : 'unknown', complete })
+}

@@ -1,0 +1,69 @@
+/** Addresses as blocks, and few blocks that cover many addresses. */
+import { isIP } from 'node:net'
+import { canonicalAddress } from '../../net/address.ts'
+
+/** No covering block has fewer bits. */
+const MIN_BITS = { 4: 8, 6: 32 }
+const BITS = { 4: 32, 6: 128 }
+
+/** A block has all addresses that agree with `value` in the first `bits`. */
+export interface Block {
+  readonly family: 4 | 6
+  readonly value: bigint
+  readonly bits: number
+}
+
+/** The block of one address, or of its network of `bits4` or `bits6` bits. Null for a text that is no address. */
+export function blockOf(address: string | null, bits4 = 32, bits6 = 128): Block | null {
+  if (address === null || address.includes('%')) return null
+  const canonical = canonicalAddress(address)
+  const family = isIP(canonical)
+  if (family !== 4 && family !== 6) return null
+  return cut({ family, value: bitsOf(canonical), bits: BITS[family] }, family === 4 ? bits4 : bits6)
+}
+
+const cut = ({ family, value }: Block, bits: number): Block => {
+  const rest = BigInt(BITS[family] - bits)
+  return { family, value: (value >> rest) << rest, bits }
+}
+
+function bitsOf(address: string): bigint {
+  if (isIP(address) === 4) return address.split('.').reduce((value, byte) => value * 256n + BigInt(byte), 0n)
+  const [head = '', tail] = address.split('::')
+  const groups = (text: string) => (text === '' ? [] : text.split(':'))
+  const [before, after] = [groups(head), groups(tail ?? '')]
+  const zeros = tail === undefined ? [] : Array.from({ length: 8 - before.length - after.length }, () => '0')
+  return [...before, ...zeros, ...after].reduce((value, group) => value * 65_536n + BigInt(`0x${group}`), 0n)
+}
+
+export function textOfBlock({ family, value, bits }: Block): string {
+  if (family === 4) return `${[24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join('.')}/${bits}`
+  const groups = Array.from({ length: 8 }, (_, i) => ((value >> BigInt(112 - 16 * i)) & 65_535n).toString(16))
+  return `${canonicalAddress(groups.join(':'))}/${bits}`
+}
+
+export const hasBlock = (outer: Block, inner: Block): boolean =>
+  outer.family === inner.family && outer.bits <= inner.bits && cut(inner, outer.bits).value === outer.value
+
+/** At most `count` blocks that have all the given ones, the tightest of one length; everything where that is too many. */
+export function covering(blocks: readonly Block[], count: number): Block[] {
+  return ([4, 6] as const).flatMap((family) => {
+    const own = blocks.filter((one) => one.family === family)
+    for (let bits = BITS[family]; bits >= MIN_BITS[family]; bits--) {
+      const groups = new Map<bigint, Block[]>()
+      for (const one of own) {
+        const key = cut(one, Math.min(bits, one.bits)).value
+        groups.set(key, [...(groups.get(key) ?? []), one])
+      }
+      if (groups.size <= count) return [...groups.values()].map(tightest)
+    }
+    return own.length === 0 ? [] : [{ family, value: 0n, bits: 0 }]
+  })
+}
+
+/** The longest block that has all of them. */
+function tightest(blocks: readonly Block[]): Block {
+  let outer = blocks[0]!
+  for (const one of blocks) while (!hasBlock(outer, one)) outer = cut(outer, outer.bits - 1)
+  return outer
+}

@@ -1,0 +1,177 @@
+/** A policy for a workload that allows what was seen (docs/contract.md#network-policies). */
+import { HttpError } from '../../errors.ts'
+import { DNS_NAME, MAX_DNS_NAME_CHARS } from '../../seccomp/names.ts'
+import { type Manifest, quoted } from '../../text/yaml.ts'
+import { parseNaive } from '../../time/timestamp.ts'
+import type { DirectionName } from '../evaluate.ts'
+import type { Connection, Facts, Watched, Workload } from '../facts.ts'
+import type { GenerateQuery } from '../generate-query.ts'
+import { Topology } from '../topology.ts'
+import { isResolverSeen, usualResolver } from './dns.ts'
+import { selectionOf, workloadText } from './labels.ts'
+import { type Made, manifestOf } from './manifests.ts'
+import { connectionsOf, endText, Observer, towards } from './observed.ts'
+import { pruned } from './prune.ts'
+import { type MadeRule, rulesOf } from './rules.ts'
+import { listed, portText, widened } from './widen.ts'
+
+/** Kinds of dropped flows that are named at most. */
+const MAX_DROPPED = 20
+const DAY_MS = 86_400_000
+
+export type MakeOptions = Omit<GenerateQuery, 'since'> & {
+  /** The begin of the window, naive UTC; null where it has none. */
+  readonly since: string | null
+  /** The clock of the database, naive UTC. */
+  readonly now: string
+  /** Of annotations. */
+  readonly prefix: string
+}
+
+/** A policy, and what is to be said of it. */
+export interface MadePolicy {
+  readonly workload: Workload
+  readonly manifest: Manifest
+  /** Why the policy may cut off something that the workload needs. */
+  readonly gaps: readonly string[]
+  /** What was left out or widened. */
+  readonly notes: readonly string[]
+  /** The rules in words. */
+  readonly rules: readonly string[]
+  /** From when on the workload was observed, naive UTC. */
+  readonly observedSince: string | null
+}
+
+export const directionsOf = ({ direction }: Pick<MakeOptions, 'direction'>): readonly DirectionName[] =>
+  direction === 'both' ? ['ingress', 'egress'] : [direction]
+
+/** Makes the policies of workloads from the same facts. */
+export class PolicyMaker {
+  readonly #facts: Facts
+  readonly #options: MakeOptions
+  readonly #topology: Topology
+  readonly #observer: Observer
+
+  constructor(facts: Facts, options: MakeOptions) {
+    this.#facts = facts
+    this.#options = options
+    this.#topology = new Topology(facts)
+    this.#observer = new Observer(facts, options)
+  }
+
+  /** @throws HttpError 409 if no labels select the workload alone */
+  make(workload: Workload, watched: Watched): MadePolicy {
+    const { format, prefix } = this.#options
+    const notes = new Set<string>()
+    const selector = this.#selectorOf(workload, notes)
+    const rules: Partial<Record<DirectionName, MadeRule[]>> = {}
+    const seen: Connection[] = []
+    for (const direction of directionsOf(this.#options)) {
+      const connections = connectionsOf(workload, this.#facts.connections, direction, this.#topology)
+      seen.push(...connections)
+      rules[direction] = this.#rulesOf(connections, direction, notes)
+    }
+    const observedSince = this.#observedSince(seen, watched)
+    const gaps = this.#gapsOf(workload, watched, seen, observedSince)
+    const made: Made = {
+      ...{ name: nameOf(workload), namespace: workload.namespace, selector, rules },
+      annotations: {
+        [`${prefix}/capture-complete`]: String(gaps.length === 0),
+        ...(gaps.length === 0
+          ? {}
+          : { [`${prefix}/capture-warning`]: `What was seen is not complete: ${gaps.join('; ')}.` }),
+        [`${prefix}/source-workload`]: workloadText(workload),
+      },
+    }
+    return {
+      ...{ workload, gaps, observedSince },
+      manifest: manifestOf(format, made),
+      notes: [...[...notes].sort(), ...this.#notesOf(seen)],
+      rules: directionsOf(this.#options).flatMap((direction) =>
+        rules[direction]!.map((one) => ruleText(one, direction)),
+      ),
+    }
+  }
+
+  #rulesOf(connections: readonly Connection[], direction: DirectionName, notes: Set<string>): MadeRule[] {
+    const observed = widened(this.#observer.observe(connections, direction, notes), direction, notes)
+    const pairs = pruned(observed, direction, this.#topology, this.#options.format)
+    if (direction === 'ingress' || isResolverSeen(observed)) return rulesOf(pairs)
+    notes.add('egress to a resolver was not seen: the usual rule for the one of the cluster is added')
+    return rulesOf([...pairs, ...usualResolver(this.#facts.services)])
+  }
+
+  #selectorOf(workload: Workload, notes: Set<string>) {
+    const pods = this.#observer.podsOf(workload.namespace)
+    const selection = selectionOf(workload, pods)
+    const own = pods.filter((one) => workloadText(one.workload) === workloadText(workload))
+    const isPosted = own.some(({ selectorLabels }) => selectorLabels !== null)
+    const text = quoted(workloadText(workload))
+    if (selection === null)
+      throw new HttpError(409, `refused: no labels of ${text} are known that do not change with a revision or a pod\n`)
+    if (selection.others.length === 0) return selection.labels
+    const others = listed(selection.others.map((one) => quoted(workloadText(one))))
+    if (isPosted) notes.add(`the selector of the workload also selects the pods of ${others}`)
+    else
+      throw new HttpError(409, `refused: no labels select ${text} alone: its pods share them with those of ${others}\n`)
+    return selection.labels
+  }
+
+  #observedSince(seen: readonly Connection[], { since }: Watched): string | null {
+    const first = [...seen.map(({ firstSeenAt }) => firstSeenAt), ...(since === null ? [] : [since])].sort()[0] ?? null
+    const from = this.#options.since
+    return first !== null && from !== null && first < from ? from : first
+  }
+
+  #gapsOf(workload: Workload, watched: Watched, seen: readonly Connection[], observedSince: string | null): string[] {
+    const { min_days: minDays, now } = this.#options
+    const own = this.#observer
+      .podsOf(workload.namespace)
+      .filter((one) => workloadText(one.workload) === workloadText(workload))
+    const isHostNetwork = own.some((one) => one.isLiving && one.isHostNetwork === true)
+    const isLate = observedSince !== null && millisOf(now) - millisOf(observedSince) < minDays * DAY_MS
+    return [
+      ...(seen.some(({ isDropped }) => !isDropped) ? [] : ['nothing was observed']),
+      ...(isLate ? [`observed since ${observedSince}, which is less than ${minDays} days`] : []),
+      ...(watched.silentNodes.length === 0
+        ? []
+        : [`nodes of its pods are silent: ${listed(watched.silentNodes.map(quoted))}`]),
+      ...(isHostNetwork ? ['it uses the host network, where most network plugins apply no policy'] : []),
+    ]
+  }
+
+  /** Connections that nobody answered, and the window. */
+  #notesOf(seen: readonly Connection[]): string[] {
+    const dropped = seen
+      .filter(({ isDropped }) => isDropped)
+      .map((one) => `${endText(one.from)} to ${endText(one.to)} on ${portText({ ...one, port: one.port })}`)
+    const distinct = [...new Set(dropped)].sort()
+    return [
+      ...distinct.slice(0, MAX_DROPPED).map((one) => `dropped, so not allowed: ${one}`),
+      ...(distinct.length > MAX_DROPPED ? [`dropped, so not allowed: +${distinct.length - MAX_DROPPED} more`] : []),
+      ...(this.#options.since === null
+        ? []
+        : [
+            `made from connections that were new since ${this.#options.since}: a pod does not report a connection again, ` +
+              'so older ones that are still used may be missing',
+          ]),
+    ]
+  }
+}
+
+const millisOf = (naive: string): number => Date.parse(`${parseNaive(naive)}Z`)
+
+function ruleText({ names, ports }: MadeRule, direction: DirectionName): string {
+  return `${towards(direction)} ${listed(names)} on ${listed(ports.map(portText))}`
+}
+
+/** The name of the policy of a workload: a DNS subdomain. */
+function nameOf({ kind, name }: Workload): string {
+  const text = `${name}-${kind}`
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]/g, '-')
+    .slice(-MAX_DNS_NAME_CHARS)
+  const labels = text.split('.').map((one) => one.replace(/^-+|-+$/g, ''))
+  const found = labels.filter((one) => one !== '').join('.')
+  return DNS_NAME.test(found) ? found : 'network-policy'
+}
