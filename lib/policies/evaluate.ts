@@ -115,8 +115,26 @@ export function judgeSide(
   if (subject.isHostNetwork === true)
     reasons.add('network plugins differ in whether policies isolate pods on the host network')
   const isSure = isIsolated === true && subject.isHostNetwork !== true
-  const verdict = isAllowed === true ? 'allowed' : isAllowed === false && isSure ? 'denied' : 'unknown'
-  return { direction, verdict, policies: isolating }
+  const verdict = isAllowed === true ? 'allowed' : isAllowed === false && isSure ? 'denied' : null
+  return { direction, verdict: verdict ?? byAddress(isolating, direction, attempt), policies: isolating }
+}
+
+/**
+ * The verdict that holds for each address of the peer. Rules for IPv4 and for IPv6 may together match all addresses of
+ * a workload, which none of them does alone.
+ */
+function byAddress(isolating: readonly Policy[], direction: DirectionName, attempt: Attempt): Verdict {
+  const peer = peerOf(attempt, direction)
+  if (peer.type !== 'pod' || peer.ips.length < 2) return 'unknown'
+  let common: Verdict | null = null
+  for (const ip of peer.ips) {
+    const end = { ...peer, ips: [ip] }
+    const one = direction === 'egress' ? { ...attempt, to: end } : { ...attempt, from: end }
+    const { verdict } = judgeSide(isolating, direction, one)
+    if (verdict === 'unknown' || (common ?? verdict) !== verdict) return 'unknown'
+    common = verdict
+  }
+  return common!
 }
 
 const subjectOf = ({ from, to }: Attempt, direction: DirectionName) => (direction === 'egress' ? from : to)

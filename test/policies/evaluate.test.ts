@@ -96,6 +96,9 @@ test('address blocks of both families are taken together for a pod that has both
   const both = pod('shop', 'api', { ips: ['10.0.0.1', 'fd00::1'] })
   assert.deepEqual(verdict(ingress(rule([block('0.0.0.0/0'), block('::/0')])), { from: both }), ['allowed'])
   assert.equal(verdict(ingress(rule([block('0.0.0.0/0')])), { from: both })[0], 'unknown')
+  const each = [rule([block('0.0.0.0/0')]), rule([block('::/0')])]
+  assert.deepEqual(verdict(ingress(...each), { from: both }), ['allowed'], 'each in a rule of its own')
+  assert.deepEqual(verdict([policy({ ingress: isolating([rule(null)], each) })], { from: both }), ['denied'])
   assert.deepEqual(verdict(ingress(rule([block('10.1.0.0/16')])), { from: both }), ['denied'])
   assert.deepEqual(verdict(ingress(rule([block('10.0.0.0/8', ['10.0.0.0/24'])])), { from: both }), ['denied'])
   assert.deepEqual(verdict(ingress(rule([block('0.0.0.0/0', [], false)])), { from: both }), ['denied'], 'of Cilium')
