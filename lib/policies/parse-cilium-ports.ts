@@ -1,0 +1,64 @@
+/** The ports of a rule of Cilium. */
+import type { z } from 'zod'
+import type { Slice } from '../event-loop/slices.ts'
+import { PortDenyRule, PortRule, type SentPort } from './parse-cilium-schemas.ts'
+import { isPortName, MAX_PORT, PORT_NAME } from './parse-fields.ts'
+import { mapInSlices } from './parse-in-slices.ts'
+import { at, type Place, read, refuse } from './parse-place.ts'
+import type { PortRange } from './policy.ts'
+
+/** Ports that share the reason why it cannot be told whether a connection to them is allowed; null where it can. */
+export interface Ports {
+  readonly place: Place
+  readonly ports: readonly PortRange[]
+  readonly unknown: string | null
+}
+
+const EVERY_PORT: PortRange = { protocol: null, port: null, endPort: null }
+
+/** Reads each member of `toPorts`. */
+export const readPorts = (sent: readonly unknown[], isDeny: boolean, place: Place, slice: Slice): Promise<Ports[]> =>
+  mapInSlices(sent, slice, (one, i) => readPortRule(one, isDeny, at(place, i)))
+
+function readPortRule(sent: unknown, isDeny: boolean, place: Place): Ports {
+  const rule: z.output<typeof PortRule> = isDeny ? read(PortDenyRule, sent, place) : read(PortRule, sent, place)
+  const ports = rule.ports ?? []
+  // The documentation says that all ports are meant, the code that none is.
+  if (ports.length === 0) return { place, ports: [EVERY_PORT], unknown: 'Cilium does not say what no ports mean' }
+  return {
+    place,
+    ports: ports.flatMap((one, i) => readPort(one, at(place, 'ports', i))),
+    unknown: isLayer7(rule) ? 'rules of layer 7' : null,
+  }
+}
+
+function isLayer7({
+  rules,
+  serverNames,
+  listener,
+  terminatingTLS,
+  originatingTLS,
+}: z.output<typeof PortRule>): boolean {
+  const hasRules = Object.values(rules ?? {}).some((one) => one !== null && one !== undefined && one !== '')
+  return hasRules || (serverNames ?? []).length > 0 || Boolean(listener ?? terminatingTLS ?? originatingTLS)
+}
+
+const PORT = /^(?:0|[1-9]\d{0,4})$/
+
+function readPort({ port: sent, endPort: sentEnd, protocol: sentProtocol }: SentPort, place: Place): PortRange[] {
+  const name = sent.toLowerCase()
+  const isNumber = PORT.test(sent) && Number(sent) <= MAX_PORT
+  if (!isNumber && !isPortName(name)) refuse(at(place, 'port'), `expected "0" to "${MAX_PORT}", or ${PORT_NAME}`)
+  const port = isNumber ? Number(sent) : name
+  // 0 is how the API in Go writes an absent `endPort`.
+  const endPort = sentEnd || null
+  if (endPort !== null) {
+    if (typeof port === 'string' || port === 0) refuse(at(place, 'endPort'), `expected no endPort: port is ${sent}`)
+    if (endPort < port) refuse(at(place, 'endPort'), 'expected at least port')
+  }
+  const protocol = sentProtocol ?? 'ANY'
+  if (protocol === 'ANY') return [{ protocol: null, port: port || null, endPort }]
+  // No connection here has another protocol, such as VRRP.
+  if (protocol !== 'TCP' && protocol !== 'UDP' && protocol !== 'SCTP') return []
+  return [{ protocol, port: port || null, endPort }]
+}
