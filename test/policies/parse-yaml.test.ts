@@ -3,9 +3,9 @@ import test from 'node:test'
 import { loadAll } from 'js-yaml'
 import { HttpError } from '../../lib/errors.ts'
 import { Slice } from '../../lib/event-loop/slices.ts'
+import { parseYaml } from '../../lib/policies/parse/yaml.ts'
+import { resolvePlain } from '../../lib/policies/parse/yaml-scalars.ts'
 import { parsePolicies } from '../../lib/policies/parse.ts'
-import { parseYaml } from '../../lib/policies/parse-yaml.ts'
-import { resolvePlain } from '../../lib/policies/parse-yaml-scalars.ts'
 import { assertEach } from '../support/assert-each.ts'
 
 const read = (text: string) => parseYaml(text, new Slice())

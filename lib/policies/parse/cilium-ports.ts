@@ -1,11 +1,11 @@
 /** The ports of a rule of Cilium. */
 import type { z } from 'zod'
-import type { Slice } from '../event-loop/slices.ts'
-import { PortDenyRule, PortRule, type SentPort } from './parse-cilium-schemas.ts'
-import { isPortName, MAX_PORT, PORT_NAME } from './parse-fields.ts'
-import { mapInSlices } from './parse-in-slices.ts'
-import { at, type Place, read, refuse } from './parse-place.ts'
-import type { PortRange } from './policy.ts'
+import type { Slice } from '../../event-loop/slices.ts'
+import type { PortRange } from '../policy.ts'
+import { PortDenyRule, PortRule, type SentPort } from './cilium-schemas.ts'
+import { isPortName, MAX_PORT, PORT_NAME } from './fields.ts'
+import { mapInSlices } from './in-slices.ts'
+import { at, type Place, read, refuse } from './place.ts'
 
 /** Ports that share the reason why it cannot be told whether a connection to them is allowed; null where it can. */
 export interface Ports {

@@ -1,6 +1,6 @@
 /** Where something stands in the posted text, and the refusal of it (docs/contract.md#network-policies). */
 import { z } from 'zod'
-import { HttpError } from '../errors.ts'
+import { HttpError } from '../../errors.ts'
 
 /** `path` is empty for the document itself. */
 export interface Place {

@@ -1,12 +1,12 @@
 /** NetworkPolicy of networking.k8s.io/v1, as the documentation of its API describes it ("NetworkPolicySpec v1"). */
 import { z } from 'zod'
-import type { Slice } from '../event-loop/slices.ts'
-import { listOf } from '../http/request/first-fault.ts'
-import { beginsIn, parseBlock } from './parse-cidr.ts'
-import { isPortName, MAX_PORT, PORT_NAME, selector } from './parse-fields.ts'
-import { mapInSlices } from './parse-in-slices.ts'
-import { at, list, MAX_MEMBERS, type Place, read, strict } from './parse-place.ts'
-import type { Direction, Peer, Policy, PortRange, Rule } from './policy.ts'
+import type { Slice } from '../../event-loop/slices.ts'
+import { listOf } from '../../http/request/first-fault.ts'
+import type { Direction, Peer, Policy, PortRange, Rule } from '../policy.ts'
+import { beginsIn, parseBlock } from './cidr.ts'
+import { isPortName, MAX_PORT, PORT_NAME, selector } from './fields.ts'
+import { mapInSlices } from './in-slices.ts'
+import { at, list, MAX_MEMBERS, type Place, read, strict } from './place.ts'
 
 const Spec = strict({
   podSelector: selector.nullish(),

@@ -1,6 +1,7 @@
 /** Label keys of Cilium's selectors, which have a source and may be those of a namespace. */
-import { isLabelKey } from './parse-fields.ts'
-import { NAMESPACE_NAME, type Peer, type Requirement, type Selector } from './policy.ts'
+
+import { NAMESPACE_NAME, type Peer, type Requirement, type Selector } from '../policy.ts'
+import { isLabelKey } from './fields.ts'
 
 const POD_NAMESPACE = 'io.kubernetes.pod.namespace'
 const NAMESPACE_LABELS = 'io.cilium.k8s.namespace.labels.'

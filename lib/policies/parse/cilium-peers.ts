@@ -1,12 +1,12 @@
 /** The peers of a rule of Cilium: its `from...` or `to...` fields. */
 import { z } from 'zod'
-import type { Slice } from '../event-loop/slices.ts'
-import { type Block, beginsIn, parseBlock, parseBlockOrAddress } from './parse-cidr.ts'
-import { endpointsOf } from './parse-cilium-labels.ts'
-import { CidrRule, EndpointSelector, OTHER_PEERS } from './parse-cilium-schemas.ts'
-import { mapInSlices } from './parse-in-slices.ts'
-import { at, type Place, read, refuse } from './parse-place.ts'
-import type { Peer } from './policy.ts'
+import type { Slice } from '../../event-loop/slices.ts'
+import type { Peer } from '../policy.ts'
+import { type Block, beginsIn, parseBlock, parseBlockOrAddress } from './cidr.ts'
+import { endpointsOf } from './cilium-labels.ts'
+import { CidrRule, EndpointSelector, OTHER_PEERS } from './cilium-schemas.ts'
+import { mapInSlices } from './in-slices.ts'
+import { at, type Place, read, refuse } from './place.ts'
 
 type Read = (sent: readonly unknown[], place: Place, slice: Slice) => Promise<readonly Peer[]>
 

@@ -1,4 +1,4 @@
-import type { Slice } from '../event-loop/slices.ts'
+import type { Slice } from '../../event-loop/slices.ts'
 
 /** Maps the members of a list in their order, in slices of the event loop. */
 export async function mapInSlices<T, R>(

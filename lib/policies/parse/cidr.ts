@@ -1,6 +1,6 @@
 /** CIDR blocks and addresses of policies. */
 import { isIPv4, isIPv6 } from 'node:net'
-import { canonicalAddress } from '../net/address.ts'
+import { canonicalAddress } from '../../net/address.ts'
 
 export interface Block {
   /** The network address: 4 or 16 bytes. */

@@ -1,7 +1,7 @@
 /** The `metadata` of a policy: all fields of ObjectMeta, those that the API server sets included. */
 import { z } from 'zod'
-import { annotations, dnsSubdomain, labels, namespaceName } from './parse-fields.ts'
-import { type Place, read, strict } from './parse-place.ts'
+import { annotations, dnsSubdomain, labels, namespaceName } from './fields.ts'
+import { type Place, read, strict } from './place.ts'
 
 const DEFAULT_NAMESPACE = 'default'
 

@@ -1,8 +1,8 @@
 /** Reads a stream of YAML documents from a stranger. */
 import { type Event, parseEvents, YAMLException } from 'js-yaml'
-import { HttpError } from '../errors.ts'
-import type { Slice } from '../event-loop/slices.ts'
-import { buildValues, YamlFault } from './parse-yaml-values.ts'
+import { HttpError } from '../../errors.ts'
+import type { Slice } from '../../event-loop/slices.ts'
+import { buildValues, YamlFault } from './yaml-values.ts'
 
 /** Documents, those without content included. */
 const MAX_DOCUMENTS = 2000

@@ -3,8 +3,8 @@
  * neither bounds what aliases repeat nor names a key that is there twice.
  */
 import { EVENT_ID, type Event, getScalarValue, SCALAR_STYLE, type ScalarEvent } from 'js-yaml'
-import type { Slice } from '../event-loop/slices.ts'
-import { resolvePlain } from './parse-yaml-scalars.ts'
+import type { Slice } from '../../event-loop/slices.ts'
+import { resolvePlain } from './yaml-scalars.ts'
 
 /** Values with all that aliases repeat. A megabyte of policies has a third of it. */
 const MAX_VALUES = 250_000

@@ -1,9 +1,9 @@
 /** The fields of a CiliumNetworkPolicy, by its custom resource definition and, for older versions, its API in Go. */
 import { z } from 'zod'
-import { listOf, recordOf } from '../http/request/first-fault.ts'
-import { sourceAndName } from './parse-cilium-labels.ts'
-import { dnsSubdomain, MAX_PORT, selectorWith } from './parse-fields.ts'
-import { list, MAX_MEMBERS, strict } from './parse-place.ts'
+import { listOf, recordOf } from '../../http/request/first-fault.ts'
+import { sourceAndName } from './cilium-labels.ts'
+import { dnsSubdomain, MAX_PORT, selectorWith } from './fields.ts'
+import { list, MAX_MEMBERS, strict } from './place.ts'
 
 /** `maxItems` of `ports` and `icmps[].fields`. */
 const MAX_PORTS = 40

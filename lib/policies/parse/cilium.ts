@@ -1,14 +1,14 @@
 /** CiliumNetworkPolicy of cilium.io/v2, as the documentation of Cilium and of its API describes it. */
 import type { z } from 'zod'
-import type { Slice } from '../event-loop/slices.ts'
-import { split } from './parse-cilium-labels.ts'
-import { readPeers } from './parse-cilium-peers.ts'
-import { readPorts } from './parse-cilium-ports.ts'
-import { RULES, type Section, SpecSchema } from './parse-cilium-schemas.ts'
-import { mapInSlices } from './parse-in-slices.ts'
-import type { Named } from './parse-kubernetes.ts'
-import { at, type Place, read, refuse } from './parse-place.ts'
-import { type Direction, NAMESPACE_NAME, type Policy, type Rule, type Selector } from './policy.ts'
+import type { Slice } from '../../event-loop/slices.ts'
+import { type Direction, NAMESPACE_NAME, type Policy, type Rule, type Selector } from '../policy.ts'
+import { split } from './cilium-labels.ts'
+import { readPeers } from './cilium-peers.ts'
+import { readPorts } from './cilium-ports.ts'
+import { RULES, type Section, SpecSchema } from './cilium-schemas.ts'
+import { mapInSlices } from './in-slices.ts'
+import type { Named } from './kubernetes.ts'
+import { at, type Place, read, refuse } from './place.ts'
 
 type Spec = z.output<typeof SpecSchema>
 

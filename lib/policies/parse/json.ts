@@ -1,10 +1,10 @@
 /** Reads a JSON document from a stranger. */
-import { HttpError } from '../errors.ts'
-import type { Slice } from '../event-loop/slices.ts'
-import { parseJson } from '../json/parse.ts'
-import { prescanJson } from '../json/prescan.ts'
-import { countKeys, repeatedKey, repeatedKeyText } from '../json/repeated-keys.ts'
-import { COLON, END, JsonScanner } from '../json/scanner.ts'
+import { HttpError } from '../../errors.ts'
+import type { Slice } from '../../event-loop/slices.ts'
+import { parseJson } from '../../json/parse.ts'
+import { prescanJson } from '../../json/prescan.ts'
+import { countKeys, repeatedKey, repeatedKeyText } from '../../json/repeated-keys.ts'
+import { COLON, END, JsonScanner } from '../../json/scanner.ts'
 
 /** Policies nest to 20. */
 const MAX_DEPTH = 64
