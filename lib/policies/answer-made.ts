@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Database } from '../db/index.ts'
 import { HttpError, noData } from '../errors.ts'
+import { Slice } from '../event-loop/slices.ts'
 import { readRange } from '../flows/index.ts'
 import type { RouteDoc } from '../openapi/declare.ts'
 import { captureHeaders, documentedCaptureHeaders } from '../seccomp/index.ts'
@@ -83,7 +84,7 @@ export async function makePolicy(
   const { facts, watched, options } = await readAll(db, workload, query, config)
   const own = watched.find((one) => one.workload.kind === workload.kind && one.workload.name === workload.name)
   if (own === undefined && facts.connections.length === 0) throw noData()
-  const made = new PolicyMaker(facts, options).make(workload, own ?? { since: null, silentNodes: [] })
+  const made = await new PolicyMaker(facts, options).make(workload, own ?? { since: null, silentNodes: [] })
   requireComplete([made], options)
   const isJson = options.output === 'json'
   const text = isJson ? JSON.stringify(withNotes(made, options)) : yamlOfPolicy(made, options)
@@ -105,13 +106,16 @@ export async function makePolicies(
   const maker = new PolicyMaker(facts, options)
   const made: MadePolicy[] = []
   const unselectable: string[] = []
-  for (const one of watched)
+  const slice = new Slice()
+  for (const one of watched) {
+    if (slice.isOver) await slice.next()
     try {
-      made.push(maker.make(one.workload, one))
+      made.push(await maker.make(one.workload, one, slice))
     } catch (error) {
       if (!(error instanceof HttpError)) throw error
       unselectable.push(error.message.trim())
     }
+  }
   if (unselectable.length > 0 && !options.acknowledgePartial)
     throw new HttpError(409, `${unselectable.join('\n')}\n`, headersOf([]))
   requireComplete(made, options)
@@ -122,10 +126,11 @@ export async function makePolicies(
     return { text, headers: { ...headers, 'content-type': JSON_TYPE } }
   }
   const left = unselectable.map((one) => comment(`LEFT OUT, and cut off by the policy below: ${one}`))
-  const documents = [
-    left.join('') + yamlOfDefaultDeny(namespace, options),
-    ...made.map((one) => yamlOfPolicy(one, options)),
-  ]
+  const documents = [left.join('') + yamlOfDefaultDeny(namespace, options)]
+  for (const one of made) {
+    if (slice.isOver) await slice.next()
+    documents.push(yamlOfPolicy(one, options))
+  }
   return { text: documents.join('---\n'), headers: { ...headers, 'content-type': YAML } }
 }
 

@@ -1,5 +1,6 @@
 /** Counts what a trial found, and lists the denied edges (docs/contract.md#network-policies). */
 import { Slice } from '../event-loop/slices.ts'
+import { sortInSlices } from '../event-loop/sort-in-slices.ts'
 import { selects, strictest, type Verdict } from './evaluate.ts'
 import type { End, PodGroup } from './facts.ts'
 import { nearestMiss } from './nearest-miss.ts'
@@ -50,14 +51,17 @@ export async function summaryOf(
     if (slice.isOver) await slice.next()
     tried.push({ ...identityOf(policy, pods), ...ofPolicy.get(policy)! })
   }
+  const denied = edges.filter(({ verdict }) => verdict === 'denied')
+  const ordered = await sortInSlices(denied, (a, b) => byFlows(a, b) < 0, slice)
+  const deniedEdges: Listed[] = []
+  for (const edge of ordered.slice(0, MAX_DENIED)) {
+    if (slice.isOver) await slice.next()
+    deniedEdges.push(deniedEdge(edge))
+  }
   return {
     ...all,
     policies: tried,
-    deniedEdges: edges
-      .filter(({ verdict }) => verdict === 'denied')
-      .sort(byFlows)
-      .slice(0, MAX_DENIED)
-      .map(deniedEdge),
+    deniedEdges,
     moreDenied: Math.max(0, all.denied - MAX_DENIED),
     unknownReasons: [...reasons]
       .map(([reason, edges]) => ({ reason, edges }))
@@ -76,8 +80,7 @@ function identityOf(policy: Policy, pods: readonly PodGroup[]) {
 }
 
 /** The largest first; equal ones in a fixed order. */
-const byFlows = (a: JudgedEdge, b: JudgedEdge): number => b.flows - a.flows || (placeOf(a) < placeOf(b) ? -1 : 1)
-const placeOf = ({ from, to, port, protocol }: JudgedEdge) => JSON.stringify([from, to, port, protocol])
+const byFlows = (a: JudgedEdge, b: JudgedEdge): number => b.flows - a.flows || (a.key < b.key ? -1 : 1)
 
 function deniedEdge({ from, to, port, protocol, flows, firstSeenAt, lastNewAt, edgeIds, sides }: JudgedEdge): Listed {
   return {

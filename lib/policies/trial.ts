@@ -19,6 +19,8 @@ const NO_LONGER_STORED = 'the policies treat the pods of a workload differently,
 
 /** All connections between the same ends on one port, whichever side reported them. */
 export interface TriedEdge {
+  /** Differs for different edges. */
+  readonly key: string
   readonly from: End
   /** The workload behind a service where there is exactly one. */
   readonly to: End
@@ -113,7 +115,7 @@ async function edgesOf(connections: readonly Connection[], topology: Topology, s
     const edge = edges.get(key)
     if (edge === undefined) {
       const edgeIds = edgeId === null ? [] : [edgeId]
-      edges.set(key, { from, to, port, protocol, flows, firstSeenAt, lastNewAt, edgeIds })
+      edges.set(key, { key, from, to, port, protocol, flows, firstSeenAt, lastNewAt, edgeIds })
       continue
     }
     edge.flows += flows

@@ -20,7 +20,7 @@ const TRIED = 20
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const { dataDir, stop } = await startFlows(Number(options.flows), options.data)
-const broker = await startBroker({ DATA_DIR: dataDir, JOBS: 'external', LOG_LEVEL: 'warn' })
+const broker = await startBroker({ DATA_DIR: dataDir, JOBS: 'external', LOG_LEVEL: 'info' })
 
 interface Answer {
   readonly status: number

@@ -30,7 +30,8 @@ async function made(known: Facts, chosen: Options): Promise<Policy[]> {
   const all = { ...FIXED, ...chosen }
   const maker = new PolicyMaker(known, all)
   const workloads = [...new Map(known.pods.map(({ workload }) => [workload.name, workload])).values()]
-  const text = workloads.map((one) => yamlOfPolicy(maker.make(one, WATCHED), all)).join('---\n')
+  const policies = await Promise.all(workloads.map((one) => maker.make(one, WATCHED)))
+  const text = policies.map((one) => yamlOfPolicy(one, all)).join('---\n')
   return parsePolicies(text, 'yaml')
 }
 

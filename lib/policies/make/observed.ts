@@ -2,6 +2,7 @@
  * What the connections of a workload ask a policy to allow, in one direction: pairs of a peer and a port
  * (docs/contract.md#network-policies).
  */
+import type { Slice } from '../../event-loop/slices.ts'
 import type { DirectionName } from '../evaluate.ts'
 import type { Connection, End, Facts, PodGroup, Service, Workload } from '../facts.ts'
 import type { Labels } from '../policy.ts'
@@ -81,9 +82,15 @@ export class Observer {
   }
 
   /** The pairs of connections that were not dropped. Notes say what no pair allows. */
-  observe(connections: readonly Connection[], direction: DirectionName, notes: Set<string>): Pair[] {
+  async observe(
+    connections: readonly Connection[],
+    direction: DirectionName,
+    notes: Set<string>,
+    slice: Slice,
+  ): Promise<Pair[]> {
     const pairs = new Map<string, { peer: RulePeer; port: RulePort; names: Set<string>; connections: Connection[] }>()
     for (const connection of connections) {
+      if (slice.isOver) await slice.next()
       if (connection.isDropped) continue
       const port = this.#portOf(connection)
       const other = direction === 'egress' ? connection.to : connection.from

@@ -1,5 +1,6 @@
 /** A policy for a workload that allows what was seen (docs/contract.md#network-policies). */
 import { HttpError } from '../../errors.ts'
+import { Slice } from '../../event-loop/slices.ts'
 import { DNS_NAME, MAX_DNS_NAME_CHARS } from '../../seccomp/names.ts'
 import { type Manifest, quoted } from '../../text/yaml.ts'
 import { parseNaive } from '../../time/timestamp.ts'
@@ -60,7 +61,7 @@ export class PolicyMaker {
   }
 
   /** @throws HttpError 409 if no labels select the workload alone */
-  make(workload: Workload, watched: Watched): MadePolicy {
+  async make(workload: Workload, watched: Watched, slice = new Slice()): Promise<MadePolicy> {
     const { format, prefix } = this.#options
     const notes = new Set<string>()
     const selector = this.#selectorOf(workload, notes)
@@ -69,7 +70,7 @@ export class PolicyMaker {
     for (const direction of directionsOf(this.#options)) {
       const connections = connectionsOf(workload, this.#facts.connections, direction, this.#topology)
       seen.push(...connections)
-      rules[direction] = this.#rulesOf(connections, direction, notes)
+      rules[direction] = await this.#rulesOf(connections, direction, notes, slice)
     }
     const observedSince = this.#observedSince(seen, watched)
     const gaps = this.#gapsOf(workload, watched, seen, observedSince)
@@ -93,9 +94,15 @@ export class PolicyMaker {
     }
   }
 
-  #rulesOf(connections: readonly Connection[], direction: DirectionName, notes: Set<string>): MadeRule[] {
-    const observed = widened(this.#observer.observe(connections, direction, notes), direction, notes)
-    const pairs = pruned(observed, direction, this.#topology, this.#options.format)
+  async #rulesOf(
+    connections: readonly Connection[],
+    direction: DirectionName,
+    notes: Set<string>,
+    slice: Slice,
+  ): Promise<MadeRule[]> {
+    const { format } = this.#options
+    const observed = widened(await this.#observer.observe(connections, direction, notes, slice), direction, notes)
+    const pairs = await pruned(observed, direction, this.#topology, format, slice)
     if (direction === 'ingress' || isResolverSeen(observed)) return rulesOf(pairs)
     notes.add('egress to a resolver was not seen: the usual rule for the one of the cluster is added')
     return rulesOf([...pairs, ...usualResolver(this.#facts.services)])

@@ -1,3 +1,4 @@
+import type { Slice } from '../../event-loop/slices.ts'
 import { type DirectionName, matchRule } from '../evaluate.ts'
 import type { Connection } from '../facts.ts'
 import { NAMESPACE_NAME, type Peer, type Policy, type PortRange } from '../policy.ts'
@@ -37,12 +38,13 @@ const rankOf = ({ peer, port }: Pair) =>
  * The pairs without those of which every connection is allowed by another one. In what is left, each pair allows a
  * connection that no other one does.
  */
-export function pruned(
+export async function pruned(
   pairs: readonly Pair[],
   direction: DirectionName,
   topology: Topology,
   format: 'kubernetes' | 'cilium',
-): readonly Pair[] {
+  slice: Slice,
+): Promise<readonly Pair[]> {
   const rules = pairs
     .map((pair) => ({
       pair,
@@ -78,7 +80,10 @@ export function pruned(
       }),
     )
   }
-  for (const one of rules) if (one.pair.connections.every((connection) => isCovered(connection, one))) kept.delete(one)
+  for (const one of rules) {
+    if (slice.isOver) await slice.next()
+    if (one.pair.connections.every((connection) => isCovered(connection, one))) kept.delete(one)
+  }
   return [...kept].map(({ pair }) => pair)
 }
 

@@ -1,8 +1,8 @@
 /** Fields that both kinds of policy have, validated as the API server does (docs/contract.md#network-policies). */
 import { z } from 'zod'
 import { listOf } from '../../http/request/first-fault.ts'
-import type { Requirement, Selector } from '../policy.ts'
 import { isDnsName, MAX_DNS_NAME_CHARS } from '../../seccomp/names.ts'
+import type { Requirement, Selector } from '../policy.ts'
 import { MAX_MEMBERS, strict, text } from './place.ts'
 
 /** Longest DNS label, and longest name and value of a label. */
