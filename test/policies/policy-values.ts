@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import type { AddressEnd, PodEnd } from '../../lib/policies/evaluate.ts'
 import { type Labels, NAMESPACE_NAME } from '../../lib/policies/policy.ts'
 
-// ---- Policies as JSON ------------------------------------------------------------------------------------------------
+// ---- Policies as JSON -----------------------------------------------------------------------------------------------
 
 /** Null stands for an absent field wherever one may be absent. */
 type Optional<T> = T | null | undefined
@@ -46,7 +46,7 @@ export interface NetworkPolicyObject {
   }
 }
 
-// ---- Labels and selectors --------------------------------------------------------------------------------------------
+// ---- Labels and selectors -------------------------------------------------------------------------------------------
 
 const NAMESPACES = ['default', 'shop', 'data'] as const
 /** Most pods and policies are in one namespace, so that most pods are isolated. */
@@ -57,7 +57,7 @@ const namespace = fc.oneof(
 )
 
 /** Pods and namespaces share keys. Objects have a member `constructor` without having a label of that name. */
-const VALUES: Labels[string][] = ['web', 'db', '']
+const VALUES = ['web', 'db', '']
 const KEYS = ['app', 'app', 'example.com/tier', 'team', 'constructor']
 
 const labels = (maxKeys: number): fc.Arbitrary<Labels> =>
@@ -124,13 +124,13 @@ const namespaceSelector = fc.oneof(
   }),
 )
 
-// ---- Peers and ports -------------------------------------------------------------------------------------------------
+// ---- Peers and ports ------------------------------------------------------------------------------------------------
 
 /** Addresses of pods and of others: the blocks below tell most of them apart. */
 const IPV4 = ['10.0.0.1', '10.0.0.2', '10.0.0.130', '10.0.1.1', '10.128.0.1', '192.0.2.7', '255.255.255.255']
 const IPV6 = ['fd00::1', 'fd00::2', 'fd00::1:0:0:1', 'fd00:0:1::1', '2001:db8::7', '::1']
 
-/** Blocks, and blocks within them. Prefixes end on and between the borders of bytes; IPv6 is spelled in several ways. */
+/** Blocks, and blocks within them. Prefixes end at and between the borders of bytes; IPv6 has several spellings. */
 const BLOCKS: Readonly<Record<string, readonly string[]>> = {
   '0.0.0.0/0': ['10.0.0.0/8', '10.0.0.0/9', '192.0.2.0/24', '10.0.0.1/32', '255.255.255.255/32', '0.0.0.0/1'],
   '10.0.0.0/8': ['10.0.0.0/9', '10.128.0.0/9', '10.0.0.0/24', '10.0.0.2/32'],
@@ -238,7 +238,7 @@ export const networkPolicy: fc.Arbitrary<NetworkPolicyObject> = fc.record({
 /** The policies of a namespace add up; some have the same selector. */
 export const networkPolicies = fc.array(networkPolicy, { minLength: 1, maxLength: 5 })
 
-// ---- Clusters and connections ----------------------------------------------------------------------------------------
+// ---- Clusters and connections ---------------------------------------------------------------------------------------
 
 /** A pod of which everything is known. */
 export interface KnownPod extends PodEnd {
