@@ -9,10 +9,11 @@ import { captureHeaders, documentedCaptureHeaders } from '../seccomp/index.ts'
 import { comment, type Manifest } from '../text/yaml.ts'
 import { fromPostgres } from '../time/timestamp.ts'
 import { stillCounting } from './answer-trial.ts'
-import type { Facts, Workload } from './facts.ts'
+import type { End, Facts, Workload } from './facts.ts'
 import type { GenerateQuery } from './generate-query.ts'
 import { RESOLVER_NAMESPACES } from './make/dns.ts'
 import { defaultDenyOf, refusalOf, withNotes, yamlOfDefaultDeny, yamlOfPolicy } from './make/document.ts'
+import { workloadText } from './make/labels.ts'
 import { type MadePolicy, type MakeOptions, PolicyMaker } from './make/policy.ts'
 import {
   namespacesOf,
@@ -83,11 +84,12 @@ export async function makePolicy(
 ): Promise<MadeAnswer> {
   const { facts, watched, options } = await readAll(db, workload, query, config)
   const own = watched.find((one) => one.workload.kind === workload.kind && one.workload.name === workload.name)
-  if (own === undefined && facts.connections.length === 0) throw noData()
+  const isEnd = (end: End) => end.type === 'workload' && workloadText(end) === workloadText(workload)
+  if (own === undefined && !facts.connections.some(({ from, to }) => isEnd(from) || isEnd(to))) throw noData()
   const made = await new PolicyMaker(facts, options).make(workload, own ?? { since: null, silentNodes: [] })
   requireComplete([made], options)
   const isJson = options.output === 'json'
-  const text = isJson ? JSON.stringify(withNotes(made, options)) : yamlOfPolicy(made, options)
+  const text = isJson ? JSON.stringify(withNotes(made, options)) : yamlOfPolicy(made)
   return { text, headers: { ...headersOf([made]), 'content-type': isJson ? JSON_TYPE : YAML } }
 }
 
@@ -129,7 +131,7 @@ export async function makePolicies(
   const documents = [left.join('') + yamlOfDefaultDeny(namespace, options)]
   for (const one of made) {
     if (slice.isOver) await slice.next()
-    documents.push(yamlOfPolicy(one, options))
+    documents.push(yamlOfPolicy(one))
   }
   return { text: documents.join('---\n'), headers: { ...headers, 'content-type': YAML } }
 }

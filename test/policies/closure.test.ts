@@ -31,7 +31,7 @@ async function made(known: Facts, chosen: Options): Promise<Policy[]> {
   const maker = new PolicyMaker(known, all)
   const workloads = [...new Map(known.pods.map(({ workload }) => [workload.name, workload])).values()]
   const policies = await Promise.all(workloads.map((one) => maker.make(one, WATCHED)))
-  const text = policies.map((one) => yamlOfPolicy(one, all)).join('---\n')
+  const text = policies.map((one) => yamlOfPolicy(one)).join('---\n')
   return parsePolicies(text, 'yaml')
 }
 
@@ -42,6 +42,8 @@ function* withoutOneRule(policies: readonly Policy[]): Generator<[Policy[], path
     for (const direction of ['ingress', 'egress'] as const)
       for (const rule of policy[direction]?.allow ?? []) {
         if (rule.peers?.length === 0) continue
+        // Whether an address that nobody knows is outside of the cluster, as blocks of Cilium are, is unknown anyway.
+        if (rule.peers?.every((one) => one.kind === 'block' && !one.isForPods)) continue
         const allow = policy[direction]!.allow.filter((one) => one !== rule)
         const changed = { ...policy, [direction]: { ...policy[direction]!, allow } }
         yield [policies.map((one, at) => (at === i ? changed : one)), `${policy.name} ${rule.path}`]

@@ -315,7 +315,7 @@ async function make(
   const all = { ...OPTIONS, ...options, format }
   const maker = new PolicyMaker({ pods: groups, services, connections }, all)
   const since = options?.since ?? '2026-01-01T08:00:00'
-  return yamlOfPolicy(await maker.make(workloadOf(of), { since, silentNodes }), all)
+  return yamlOfPolicy(await maker.make(workloadOf(of), { since, silentNodes }))
 }
 
 for (const [name, one] of Object.entries(CASES))

@@ -87,9 +87,15 @@ function ciliumPolicy(made: Made): Manifest {
   }
 }
 
+/** Cilium refuses longer lists of ports. */
+const MAX_CILIUM_PORTS = 40
+
+const inChunks = <T>(list: readonly T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(list.length / size) }, (_, i) => list.slice(i * size, (i + 1) * size))
+
 /** Pods, addresses and entities each need a rule of their own: together they would all have to match. */
 function ciliumRules({ peers, ports }: MadeRule, own: string, side: 'from' | 'to'): object[] {
-  const toPorts = [{ ports: ports.map(ciliumPort) }]
+  const toPorts = inChunks(ports.map(ciliumPort), MAX_CILIUM_PORTS).map((chunk) => ({ ports: chunk }))
   if (peers.some(({ type }) => type === 'anyone')) return [{ toPorts }]
   const pods = peers.filter((one) => one.type === 'pods')
   const blocks = peers.filter((one) => 'block' in one)

@@ -2,6 +2,7 @@
 import { HttpError } from '../../errors.ts'
 import { Slice } from '../../event-loop/slices.ts'
 import { DNS_NAME, MAX_DNS_NAME_CHARS } from '../../seccomp/names.ts'
+import { captureHeaders } from '../../seccomp/partial-capture.ts'
 import { type Manifest, quoted } from '../../text/yaml.ts'
 import { parseNaive } from '../../time/timestamp.ts'
 import type { DirectionName } from '../evaluate.ts'
@@ -37,7 +38,7 @@ export interface MadePolicy {
   readonly gaps: readonly string[]
   /** What was left out or widened. */
   readonly notes: readonly string[]
-  /** The rules in words. */
+  /** The rules in words, and the directions without any. */
   readonly rules: readonly string[]
   /** From when on the workload was observed, naive UTC. */
   readonly observedSince: string | null
@@ -66,14 +67,12 @@ export class PolicyMaker {
     const notes = new Set<string>()
     const selector = this.#selectorOf(workload, notes)
     const rules: Partial<Record<DirectionName, MadeRule[]>> = {}
-    const seen: Connection[] = []
-    for (const direction of directionsOf(this.#options)) {
-      const connections = connectionsOf(workload, this.#facts.connections, direction, this.#topology)
-      seen.push(...connections)
-      rules[direction] = await this.#rulesOf(connections, direction, notes, slice)
-    }
-    const observedSince = this.#observedSince(seen, watched)
-    const gaps = this.#gapsOf(workload, watched, seen, observedSince)
+    const seen = this.#seenOf(workload)
+    for (const direction of directionsOf(this.#options))
+      rules[direction] = await this.#rulesOf(seen[direction], direction, notes, slice)
+    const all = [...seen.ingress, ...seen.egress]
+    const observedSince = this.#observedSince(all, watched)
+    const gaps = this.#gapsOf(workload, watched, all, observedSince)
     const made: Made = {
       ...{ name: nameOf(workload), namespace: workload.namespace, selector, rules },
       annotations: {
@@ -87,11 +86,17 @@ export class PolicyMaker {
     return {
       ...{ workload, gaps, observedSince },
       manifest: manifestOf(format, made),
-      notes: [...[...notes].sort(), ...this.#notesOf(seen)],
-      rules: directionsOf(this.#options).flatMap((direction) =>
-        rules[direction]!.map((one) => ruleText(one, direction)),
-      ),
+      notes: [
+        ...[...notes].sort(),
+        ...this.#notesOf(directionsOf(this.#options).flatMap((direction) => seen[direction])),
+      ],
+      rules: directionsOf(this.#options).flatMap((direction) => rulesText(rules[direction]!, direction)),
     }
+  }
+
+  #seenOf(workload: Workload): Record<DirectionName, Connection[]> {
+    const of = (direction: DirectionName) => connectionsOf(workload, this.#facts.connections, direction, this.#topology)
+    return { ingress: of('ingress'), egress: of('egress') }
   }
 
   async #rulesOf(
@@ -115,12 +120,11 @@ export class PolicyMaker {
     const isPosted = own.some(({ selectorLabels }) => selectorLabels !== null)
     const text = quoted(workloadText(workload))
     if (selection === null)
-      throw new HttpError(409, `refused: no labels of ${text} are known that do not change with a revision or a pod\n`)
+      throw unselectable(`no labels of ${text} are known that do not change with a revision or a pod`)
     if (selection.others.length === 0) return selection.labels
     const others = listed(selection.others.map((one) => quoted(workloadText(one))))
     if (isPosted) notes.add(`the selector of the workload also selects the pods of ${others}`)
-    else
-      throw new HttpError(409, `refused: no labels select ${text} alone: its pods share them with those of ${others}\n`)
+    else throw unselectable(`no labels select ${text} alone: its pods share them with those of ${others}`)
     return selection.labels
   }
 
@@ -166,11 +170,15 @@ export class PolicyMaker {
   }
 }
 
+const unselectable = (why: string) =>
+  new HttpError(409, `refused: ${why}\n`, captureHeaders({ level: 'unknown', complete: false }))
+
 const millisOf = (naive: string): number => Date.parse(`${parseNaive(naive)}Z`)
 
-function ruleText({ names, ports }: MadeRule, direction: DirectionName): string {
-  return `${towards(direction)} ${listed(names)} on ${listed(ports.map(portText))}`
-}
+const rulesText = (rules: readonly MadeRule[], direction: DirectionName): string[] =>
+  rules.length === 0
+    ? [`Allows no ${direction}: none was seen, which does not say that none is needed`]
+    : rules.map(({ names, ports }) => `Allows ${towards(direction)} ${listed(names)} on ${listed(ports.map(portText))}`)
 
 /** The name of the policy of a workload: a DNS subdomain. */
 function nameOf({ kind, name }: Workload): string {
