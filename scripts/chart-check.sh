@@ -56,5 +56,7 @@ done
 echo "chart: $(ls test/chart/refusals | wc -l) refusals"
 
 "$venv/bin/python" scripts/chart-schemas.py "$rendered" "${kube_versions[@]}"
+# Not of the chart, but by the same schemas: the network policies that the broker makes.
+"$venv/bin/python" scripts/chart-schemas.py test/fixtures/policies "${kube_versions[@]}"
 
 HELM=$helm CHART_RENDERED=$rendered npm test test/chart test/install/docs.test.ts

@@ -9,7 +9,7 @@ import sys
 import kubernetes_validate
 import yaml
 
-CUSTOM = {"ServiceMonitor", "PrometheusRule", "HTTPRoute"}
+CUSTOM = {"ServiceMonitor", "PrometheusRule", "HTTPRoute", "CiliumNetworkPolicy"}
 
 folder, *versions = sys.argv[1:]
 checked = faults = 0
@@ -26,5 +26,5 @@ for path in sorted(pathlib.Path(folder).glob("*.yaml")):
                 rule = str(error).split("\n", 1)[0]
                 name = f"{manifest['kind']}/{manifest['metadata']['name']}"
                 print(f"{path.name} {name} {version}: {rule}", file=sys.stderr)
-print(f"chart: {checked} manifests validated, once for each version of Kubernetes; {faults} faults")
+print(f"chart: {folder}: {checked} manifests validated, once for each version of Kubernetes; {faults} faults")
 sys.exit(1 if faults or not checked else 0)

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Compares the evaluation of network policies with that of cyclonus (github.com/mattfenwick/cyclonus). Needs Go.
+# Checks network policies: those that the broker makes for Cilium against the schema of its resource, and the evaluation
+# against that of cyclonus (github.com/mattfenwick/cyclonus). Needs Go. With KUBECONFIG all policies of the golden files
+# are applied to that cluster as a dry run, where their namespaces have to exist.
 # scripts/cyclonus/main.go is built once, into ${XDG_CACHE_HOME:-$HOME/.cache}. Its go.mod names the version, which
 # Renovate updates as that of every Go module. The modules below it are those that cyclonus names, so that their list
 # and checksums are not kept here; Go verifies them with its checksum database.
@@ -17,6 +19,17 @@ if [[ ! -x $cyclonus ]]; then
   # Go completes go.mod and go.sum, so it works on a copy.
   go build -C "$work" -mod=mod -trimpath -ldflags='-s -w' -o "$cyclonus.$$" .
   mv "$cyclonus.$$" "$cyclonus"
+fi
+
+schemas=$cache/cilium-schemas-4.0.0
+if [[ ! -f $schemas/complete ]]; then
+  npm install --silent --no-save --ignore-scripts --no-audit --no-fund --prefix "$schemas" @kubernetes-models/cilium@4.0.0
+  touch "$schemas/complete"
+fi
+node scripts/cilium-schema.mjs "$schemas" test/fixtures/policies/*.cilium.yaml
+
+if [[ -n ${KUBECONFIG:-} ]]; then
+  for file in test/fixtures/policies/*.yaml; do kubectl apply --dry-run=server --validate=strict -f "$file"; done
 fi
 
 CYCLONUS=$cyclonus npm test test/policies/agreement.test.ts

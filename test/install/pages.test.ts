@@ -43,7 +43,7 @@ const NOT_RUN: readonly (readonly [command: RegExp, why: string])[] = [
   ],
   [/^npm (start|test|run|version)\b/, 'of who works on it; scripts that are named are held to package.json'],
   [/^npx tsx test\/faults\/everything\.ts /, 'takes half an hour and PgBouncer'],
-  [/^scripts\/chart-check\.sh /, '.ci/run runs it'],
+  [/^scripts\/(chart|policies)-check\.sh /, '.ci/run runs it'],
   [/^node dist\/jobs\/run\.js NAME /, 'test/jobs runs each'],
 ]
 
