@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks network policies: those that the broker makes for Cilium against the schema of its resource, and the evaluation
-# against that of cyclonus (github.com/mattfenwick/cyclonus). Needs Go. With KUBECONFIG all policies of the golden files
-# are applied to that cluster as a dry run, where their namespaces have to exist.
+# against that of cyclonus (github.com/mattfenwick/cyclonus). Needs Go. With KUBECONFIG those for Kubernetes
+# are applied to that cluster as a dry run; their namespaces have to exist there.
 # scripts/cyclonus/main.go is built once, into ${XDG_CACHE_HOME:-$HOME/.cache}. Its go.mod names the version, which
 # Renovate updates as that of every Go module. The modules below it are those that cyclonus names, so that their list
 # and checksums are not kept here; Go verifies them with its checksum database.
@@ -29,7 +29,7 @@ fi
 node scripts/cilium-schema.mjs "$schemas" test/fixtures/policies/*.cilium.yaml
 
 if [[ -n ${KUBECONFIG:-} ]]; then
-  for file in test/fixtures/policies/*.yaml; do kubectl apply --dry-run=server --validate=strict -f "$file"; done
+  for file in test/fixtures/policies/*.kubernetes.yaml; do kubectl apply --dry-run=server --validate=strict -f "$file"; done
 fi
 
 CYCLONUS=$cyclonus npm test test/policies/agreement.test.ts
