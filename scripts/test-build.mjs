@@ -29,6 +29,7 @@ const PROGRAMS = [
   'test/faults/compute-folder.ts',
   'test/support/embedded-process.ts',
   'test/support/serve.ts',
+  'wrangler-free-deploy/cli/main.ts',
   'wrangler-free-deploy/edge/server.ts',
 ]
 /** Starts a file beside itself: the bundled one. All others find files of the repository, relative to their source. */

@@ -1,6 +1,6 @@
 /**
  * Policies for what real clusters do, beside files that a person has read: `UPDATE_SNAPSHOTS=1` writes them anew. The
- * script `scripts/policies-apply.sh` applies all of them to an API server.
+ * script `scripts/policies-check.sh` validates them and applies them to an API server.
  */
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
