@@ -4,7 +4,6 @@
  */
 import { fixed, type Gate } from '../db/index.ts'
 import type { PodEnd } from './evaluate.ts'
-import type { TriedEdge } from './trial.ts'
 
 /** Edges of one trial whose flows are read at most. */
 export const MAX_EDGES_BY_POD = 500
@@ -50,17 +49,17 @@ const PODS = fixed<{ pod: string; end: string | null }[]>(`
   cross join lateral (select coalesce(k.labels, p.workload_selector_labels::jsonb) as labels) l`)
 
 /** The pairs of pods of edges, by edge. Flows that are no longer stored are in none. */
-export async function readPodPairs(
+export async function readPodPairs<E extends { readonly edgeIds: readonly string[] }>(
   gate: Gate,
-  edges: readonly TriedEdge[],
-): Promise<ReadonlyMap<TriedEdge, readonly PodPair[]>> {
+  edges: readonly E[],
+): Promise<ReadonlyMap<E, readonly PodPair[]>> {
   const edgeOf = new Map(edges.flatMap((edge) => edge.edgeIds.map((id) => [id, edge] as const)))
   if (edgeOf.size === 0) return new Map()
   const rows = await gate((sql) => PAIRS(sql, JSON.stringify([...edgeOf.keys()])))
   const names = new Set(rows.flatMap(({ own, peer }) => (peer === null ? own : [own, peer])))
   const known = await gate((sql) => PODS(sql, `[${[...names].join()}]`))
   const ends = new Map(known.map(({ pod, end }) => [pod, end === null ? unknownPod(pod) : (JSON.parse(end) as PodEnd)]))
-  const pairs = new Map<TriedEdge, PodPair[]>()
+  const pairs = new Map<E, PodPair[]>()
   for (const { id, is_egress: isEgress, own, peer, flows } of rows) {
     const [ownEnd, peerEnd] = [ends.get(own)!, peer === null ? null : ends.get(peer)!]
     const edge = edgeOf.get(id)!

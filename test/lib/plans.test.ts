@@ -258,6 +258,16 @@ const examples: Record<string, Example[]> = {
     { path: '/flows/edges?group=namespace&workload=a/b&since=7d', statements: 3, isSummary: true, isOpaque: true },
     { path: '/flows/edges?node=n&since=15m', statements: 3, isSummary: true, isOpaque: true },
   ],
+  // Policies are made from the edges, pods and services of a namespace; no labels of its pods are known here.
+  'GET /workloads/:namespace/:kind/:name/networkpolicy': [
+    {
+      path: '/workloads/ns-7/Deployment/web-7/networkpolicy',
+      ...{ status: 404, statements: 6, isSummary: true, isOpaque: true },
+    },
+  ],
+  'GET /namespaces/:namespace/networkpolicies': [
+    { path: '/namespaces/ns-7/networkpolicies', status: 409, statements: 6, isSummary: true, isOpaque: true },
+  ],
   // A trial reads all edges, and the pods and services of their namespaces.
   'POST /networkpolicy/try': [
     {
