@@ -1,8 +1,8 @@
 /** Policies as NetworkPolicy and as CiliumNetworkPolicy. */
 import type { Manifest } from '../../text/yaml.ts'
+import { textOfBlock } from '../block.ts'
 import type { DirectionName } from '../evaluate.ts'
 import { type Labels, NAMESPACE_NAME } from '../policy.ts'
-import { textOfBlock } from './blocks.ts'
 import type { RulePeer, RulePort } from './observed.ts'
 import { exceptOf } from './prune.ts'
 import type { MadeRule } from './rules.ts'

@@ -3,11 +3,11 @@
  * (docs/contract.md#network-policies).
  */
 import type { Slice } from '../../event-loop/slices.ts'
+import { type Block, blockOf, textOfBlock } from '../block.ts'
 import type { DirectionName } from '../evaluate.ts'
 import type { Connection, End, Facts, PodGroup, Service, Workload } from '../facts.ts'
 import type { Labels } from '../policy.ts'
 import type { Topology } from '../topology.ts'
-import { type Block, blockOf, textOfBlock } from './blocks.ts'
 import { selectionOf, workloadText } from './labels.ts'
 
 export type RulePeer =

@@ -1,9 +1,9 @@
 import type { Slice } from '../../event-loop/slices.ts'
+import { textOfBlock } from '../block.ts'
 import { type DirectionName, matchRule } from '../evaluate.ts'
 import type { Connection } from '../facts.ts'
 import { NAMESPACE_NAME, type Peer, type Policy, type PortRange } from '../policy.ts'
 import type { Topology } from '../topology.ts'
-import { textOfBlock } from './blocks.ts'
 import { asSelector } from './labels.ts'
 import { type Pair, peerKey, type RulePeer, type RulePort } from './observed.ts'
 

@@ -1,4 +1,4 @@
-import { textOfBlock } from './blocks.ts'
+import { textOfBlock } from '../block.ts'
 import { type Pair, peerKey, type RulePeer, type RulePort } from './observed.ts'
 
 /** Peers that are allowed on the same ports, so that each combination was observed. */

@@ -1,6 +1,7 @@
 /** Widens what would change from day to day, or be too long (docs/contract.md#network-policies). */
+
+import { type Block, covering, hasBlock, textOfBlock } from '../block.ts'
 import type { DirectionName } from '../evaluate.ts'
-import { type Block, covering, hasBlock, textOfBlock } from './blocks.ts'
 import { type Pair, peerKey, type RulePeer, type RulePort, towards } from './observed.ts'
 
 /** Ports from here on are given to clients by the kernel (net.ipv4.ip_local_port_range). */

@@ -1,8 +1,8 @@
 /** The peers of a rule of Cilium: its `from...` or `to...` fields. */
 import { z } from 'zod'
 import type { Slice } from '../../event-loop/slices.ts'
+import { type Block, hasBlock, parseBlock, parseBlockOrAddress, textOfBlock } from '../block.ts'
 import type { Peer } from '../policy.ts'
-import { type Block, beginsIn, parseBlock, parseBlockOrAddress } from './cidr.ts'
 import { endpointsOf } from './cilium-labels.ts'
 import { CidrRule, EndpointSelector, OTHER_PEERS } from './cilium-schemas.ts'
 import { mapInSlices } from './in-slices.ts'
@@ -72,8 +72,8 @@ function readBlock(sent: unknown, place: Place, parse: (text: string) => Block |
 /** "Only connections which do *not* originate from the cluster or from the local host are subject to CIDR rules." */
 const blockPeer = (block: Block, except: readonly Block[] = []): Peer => ({
   kind: 'block',
-  cidr: block.text,
-  except: except.map(({ text }) => text),
+  cidr: textOfBlock(block),
+  except: except.map(textOfBlock),
   isForPods: false,
 })
 
@@ -85,7 +85,7 @@ function readCidrRule(sent: unknown, place: Place): Peer {
   const block = readBlock(cidr, at(place, 'cidr'), parseBlock)
   const excepted = (except ?? []).map((one, i) => {
     const inner = readBlock(one, at(place, 'except', i), parseBlock)
-    return beginsIn(inner, block) ? inner : refuse(at(place, 'except', i), `expected a part of ${block.text}`)
+    return hasBlock(block, inner) ? inner : refuse(at(place, 'except', i), `expected a part of ${textOfBlock(block)}`)
   })
   return blockPeer(block, excepted)
 }

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import type { Slice } from '../../event-loop/slices.ts'
 import { listOf } from '../../http/request/first-fault.ts'
+import { hasBlock, parseBlock, textOfBlock } from '../block.ts'
 import type { Direction, Peer, Policy, PortRange, Rule } from '../policy.ts'
-import { beginsIn, parseBlock } from './cidr.ts'
 import { isPortName, MAX_PORT, PORT_NAME, selector } from './fields.ts'
 import { mapInSlices } from './in-slices.ts'
 import { at, list, MAX_MEMBERS, type Place, read, strict } from './place.ts'
@@ -19,19 +19,17 @@ const EgressRule = strict({ to: list.nullish(), ports: list.nullish() })
 
 const cidr = z.string().transform((sent, c) => {
   const block = parseBlock(sent)
-  if (block?.isCanonical) return block
-  const message =
-    block === null ? 'expected a CIDR such as 10.0.0.0/8' : `expected ${block.text}: bits are set after the prefix`
-  c.addIssue({ code: 'custom', message })
+  if (block !== null) return block
+  c.addIssue({ code: 'custom', message: 'expected a CIDR such as 10.0.0.0/8' })
   return z.NEVER
 })
 
 const ipBlock = strict({ cidr, except: listOf(cidr, MAX_MEMBERS).nullish() }).transform((sent, c): Peer => {
   const except = sent.except ?? []
-  const outside = except.findIndex((one) => one.bits <= sent.cidr.bits || !beginsIn(one, sent.cidr))
+  const outside = except.findIndex((one) => one.bits === sent.cidr.bits || !hasBlock(sent.cidr, one))
   if (outside >= 0)
-    c.addIssue({ code: 'custom', path: ['except', outside], message: `expected a part of ${sent.cidr.text}` })
-  return { kind: 'block', cidr: sent.cidr.text, except: except.map((one) => one.text), isForPods: true }
+    c.addIssue({ code: 'custom', path: ['except', outside], message: `expected a part of ${textOfBlock(sent.cidr)}` })
+  return { kind: 'block', cidr: textOfBlock(sent.cidr), except: except.map(textOfBlock), isForPods: true }
 })
 
 const PeerSchema = strict({

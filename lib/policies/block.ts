@@ -1,6 +1,6 @@
-/** Addresses as blocks, and few blocks that cover many addresses. */
+/** CIDR blocks: of policies, of addresses, and few that cover many addresses. */
 import { isIP } from 'node:net'
-import { canonicalAddress } from '../../net/address.ts'
+import { canonicalAddress } from '../net/address.ts'
 
 /** No covering block has fewer bits. */
 const MIN_BITS = { 4: 8, 6: 32 }
@@ -21,6 +21,24 @@ export function blockOf(address: string | null, bits4 = 32, bits6 = 128): Block 
   if (family !== 4 && family !== 6) return null
   return cut({ family, value: bitsOf(canonical), bits: BITS[family] }, family === 4 ? bits4 : bits6)
 }
+
+const PREFIX = /^(?:0|[1-9]\d{0,2})$/
+
+/**
+ * A block such as `10.0.0.0/8`; bits behind the prefix are cleared, as the API server does. Null for any other text:
+ * leading zeros, zones and IPv4-mapped IPv6 addresses are none, because programs read them differently.
+ */
+export function parseBlock(cidr: string): Block | null {
+  const slash = cidr.indexOf('/')
+  const [address, prefix] = [cidr.slice(0, slash), cidr.slice(slash + 1)]
+  const one = slash < 0 ? null : blockOf(address)
+  const isMapped = one?.family === 4 && address.includes(':')
+  return one === null || isMapped || !PREFIX.test(prefix) || Number(prefix) > one.bits ? null : cut(one, Number(prefix))
+}
+
+/** A block, or one address as the block of it. */
+export const parseBlockOrAddress = (text: string): Block | null =>
+  parseBlock(text.includes('/') ? text : `${text}/${text.includes(':') ? BITS[6] : BITS[4]}`)
 
 const cut = ({ family, value }: Block, bits: number): Block => {
   const rest = BigInt(BITS[family] - bits)
