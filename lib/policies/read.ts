@@ -283,14 +283,14 @@ const isPort = (value: unknown): value is number =>
 
 /**
  * Since when the pods of workloads are known, and the nodes of their pods whose agent posts no more: the stale sweep
- * then marks pods dead, not their agent.
+ * then marks pods dead, not their agent. Without a sweep (`staleSecs` 0) no node counts as silent.
  */
 const WATCHED = fixed<{ kind: string; name: string; since: string | null; silent: string }[]>(`
   with asked as materialized (select $1::text as namespace, $2::int as stale_secs),
   posted as materialized (select p.node_name, max(p.time_stamp) as last_post_at from pod p group by p.node_name)
   select w.workload_kind as kind, w.workload_name as name, min(i.first_post)::text as since,
          coalesce(json_agg(distinct p.node_name order by p.node_name) filter (
-           where (not p.is_dead or p.swept_at is not null)
+           where a.stale_secs > 0 and (not p.is_dead or p.swept_at is not null)
              and n.last_post_at < now() at time zone 'utc' - make_interval(secs => a.stale_secs)), '[]')::text as silent
   from asked a
   join pod p on p.pod_namespace = a.namespace
