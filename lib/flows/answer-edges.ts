@@ -21,6 +21,12 @@ export async function answerEdges(c: Context, asked: EdgeParameters): Promise<Re
   return (await notModified(async () => answer)(c, async () => {})) ?? sendCached(c, answer)
 }
 
+/** The answer until the flows of an older release are counted. */
+export const stillCounting = () =>
+  new HttpError(503, 'edges: the flows that are stored are being counted for the first time: retry later', {
+    'retry-after': '30',
+  })
+
 async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBody> {
   const { db, config } = c.get('deps')
   const { group, cidr, order } = asked
@@ -40,10 +46,7 @@ async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBod
   const retentionDays = config.flowEdgeRetentionDays
   const query = { filter, group, cidr, order, since, until, after: placeOf(asked), limit, retentionDays }
   const found = await readEdges(db.read, query)
-  if (found.asOf === null)
-    throw new HttpError(503, 'edges: the flows that are stored are being counted for the first time: retry later', {
-      'retry-after': '30',
-    })
+  if (found.asOf === null) throw stillCounting()
   const items = await renderItems(FlowEdge, found, () => readEdgesPlain(db.read, query))
   const { place, base, snapshot } = found
   const observed = isOfFlows || found.observedSince === null ? null : fromPostgres(found.observedSince)

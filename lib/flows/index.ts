@@ -1,5 +1,5 @@
 export { answerFlows, isPage, LINES, ROW_BYTES, TABLE } from './answer.ts'
-export { answerEdges, EDGE_BYTES } from './answer-edges.ts'
+export { answerEdges, EDGE_BYTES, stillCounting } from './answer-edges.ts'
 export { EdgeParameters, FlowEdgePage, FlowEdgeSide } from './edge.ts'
 export { filterParameters } from './filter-parameters.ts'
 export { HINT_FIELDS, MAX_HINTS, readHints } from './hints.ts'

@@ -1,6 +1,6 @@
 /** Reads what a trial of policies needs, and makes its answer (docs/contract.md#network-policies). */
 import { type Database, fixed, type Gate } from '../db/index.ts'
-import { HttpError } from '../errors.ts'
+import { stillCounting } from '../flows/index.ts'
 import { readExamples } from './example-flows.ts'
 import { MAX_EDGES_BY_POD, readPodPairs } from './pod-pairs.ts'
 import type { Policy } from './policy.ts'
@@ -12,11 +12,6 @@ import { DIRECTIONS, summaryOf } from './trial-summary.ts'
 const ABOUT =
   'Only the given policies were looked at, not those that are in the cluster, and only connections that were seen: ' +
   'one that stays open, or that nobody needed yet, is not among them.'
-
-export const stillCounting = () =>
-  new HttpError(503, 'edges: the flows that are stored are being counted for the first time: retry later', {
-    'retry-after': '30',
-  })
 
 /**
  * Tries policies on the edges of a window, all of them or those of a namespace.

@@ -1,5 +1,6 @@
 import { fixed, type Gate } from '../db/index.ts'
 import { fromPostgres } from '../time/timestamp.ts'
+import { IS_OF_EDGE } from './flows-of-edge.ts'
 import type { PolicyTrial } from './trial-record.ts'
 
 /** Edges that get an example at most. */
@@ -23,13 +24,7 @@ const EXAMPLES = fixed<{ id: string; flow: string }[]>(`
           order by t.time_stamp desc, t.uuid desc limit ${MAX_SEARCHED}) s
     cross join lateral (select (s.flow).*) t
     cross join lateral edge_of_flow(s.flow) f
-    where row(f.traffic_type, f.pod_namespace, f.pod_workload_kind, f.pod_workload_name, f.pod_name, f.peer_kind,
-              f.peer_namespace, f.peer_workload_kind, f.peer_workload_name, f.peer_name, f.traffic_in_out_ip, f.port,
-              f.ip_protocol, f.decision)
-          is not distinct from
-          row(e.traffic_type, e.pod_namespace, e.pod_workload_kind, e.pod_workload_name, e.pod_name, e.peer_kind,
-              e.peer_namespace, e.peer_workload_kind, e.peer_workload_name, e.peer_name, e.traffic_in_out_ip, e.port,
-              e.ip_protocol, e.decision)
+    where ${IS_OF_EDGE}
     limit 1) x`)
 
 /** The newest stored flow of some edges, by the id of the edge. */

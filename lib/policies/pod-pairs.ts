@@ -4,6 +4,7 @@
  */
 import { fixed, type Gate } from '../db/index.ts'
 import type { PodEnd } from './evaluate.ts'
+import { IS_OF_EDGE } from './flows-of-edge.ts'
 
 /** Edges of one trial whose flows are read at most. */
 export const MAX_EDGES_BY_POD = 500
@@ -25,13 +26,7 @@ const PAIRS = fixed<{ id: string; is_egress: boolean; own: string; peer: string 
   join flow_edge_pod r on r.edge_id = e.id
   cross join lateral (select t as flow, t.pod_name, t.peer_name from traffic t where t.pod_name = r.pod_name offset 0) t
   cross join lateral edge_of_flow(t.flow) f
-  where row(f.traffic_type, f.pod_namespace, f.pod_workload_kind, f.pod_workload_name, f.pod_name, f.peer_kind,
-            f.peer_namespace, f.peer_workload_kind, f.peer_workload_name, f.peer_name, f.traffic_in_out_ip, f.port,
-            f.ip_protocol, f.decision)
-        is not distinct from
-        row(e.traffic_type, e.pod_namespace, e.pod_workload_kind, e.pod_workload_name, e.pod_name, e.peer_kind,
-            e.peer_namespace, e.peer_workload_kind, e.peer_workload_name, e.peer_name, e.traffic_in_out_ip, e.port,
-            e.ip_protocol, e.decision)
+  where ${IS_OF_EDGE}
   group by e.id, e.traffic_type, own, peer`)
 
 /** The labels that pods had last; pods that are gone keep them as long as their flows. */
