@@ -155,7 +155,7 @@ const CASES: [query: string, expected: string[]][] = [
   ['node=node-1&to_workload=shop/db', [WEB_DB, DROPPED, DEBUG]],
   ['to_ip=8.8.8.8/32', [OUT[0]!]],
   [
-    'ip=10.0.0.1&since=30h&until=1s',
+    'ip=10.0.0.1&since=60h&until=1s',
     [...OUT, 'shop/Deployment/web > shop/StatefulSet/db:15432 ALLOW 2 of 2 from,to', DROPPED],
   ],
   // The shape of the answer.
