@@ -1,20 +1,39 @@
-import { BlockList, isIP } from 'node:net'
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
-const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
+type Test = (address: string) => boolean
 
-const blocks = new Map<string, (address: string) => boolean>()
-const MAX_BLOCKS = 10_000
+const tests = new Map<string, Test>()
+/** More than one posted text has. */
+const MAX_TESTS = 100_000
 
 /** A test whether an address is in a valid CIDR block. An address of the other family is not, nor any other text. */
-export function inBlock(cidr: string): (address: string) => boolean {
-  const known = blocks.get(cidr)
-  if (known !== undefined) return known
-  const [address = '', bits] = cidr.split('/')
-  const list = new BlockList()
-  list.addSubnet(address, Number(bits), family(address))
-  // BlockList finds IPv4-mapped IPv6 addresses in IPv4 blocks, too.
-  const test = (one: string) => isIP(one) === isIP(address) && list.check(one, family(one))
-  if (blocks.size >= MAX_BLOCKS) blocks.clear()
-  blocks.set(cidr, test)
+export function inBlock(cidr: string): Test {
+  let test = tests.get(cidr)
+  if (test === undefined) {
+    test = cidr.includes(':') ? inIpv6Block(cidr) : inIpv4Block(cidr)
+    if (tests.size >= MAX_TESTS) tests.clear()
+    tests.set(cidr, test)
+  }
   return test
+}
+
+function inIpv4Block(cidr: string): Test {
+  const [network = '', bits] = cidr.split('/')
+  const size = 2 ** (32 - Number(bits))
+  const first = numberOf(network)
+  return (address) => {
+    if (!isIPv4(address)) return false
+    const number = numberOf(address)
+    return number >= first && number < first + size
+  }
+}
+
+const numberOf = (address: string): number =>
+  address.split('.').reduce((number, byte) => number * 256 + Number(byte), 0)
+
+function inIpv6Block(cidr: string): Test {
+  const [network = '', bits] = cidr.split('/')
+  const list = new BlockList()
+  list.addSubnet(network, Number(bits), 'ipv6')
+  return (address) => isIPv6(address) && list.check(address, 'ipv6')
 }

@@ -121,13 +121,13 @@ export async function makePolicies(
     throw new HttpError(409, `${unselectable.join('\n')}\n`, headersOf([]))
   requireComplete(made, options)
   const headers = headersOf(unselectable.length > 0 ? [] : made)
+  const left = unselectable.map((one) => `LEFT OUT, and cut off by this policy: ${one}`)
   if (options.output === 'json') {
-    const items: Manifest[] = [defaultDenyOf(namespace, options), ...made.map((one) => withNotes(one, options))]
+    const items: Manifest[] = [defaultDenyOf(namespace, options, left), ...made.map((one) => withNotes(one, options))]
     const text = JSON.stringify({ apiVersion: 'v1', kind: 'List', items })
     return { text, headers: { ...headers, 'content-type': JSON_TYPE } }
   }
-  const left = unselectable.map((one) => comment(`LEFT OUT, and cut off by the policy below: ${one}`))
-  const documents = [left.join('') + yamlOfDefaultDeny(namespace, options)]
+  const documents = [left.map(comment).join('') + yamlOfDefaultDeny(namespace, options)]
   for (const one of made) {
     if (slice.isOver) await slice.next()
     documents.push(yamlOfPolicy(one))

@@ -63,7 +63,7 @@ export function textOfBlock({ family, value, bits }: Block): string {
 export const hasBlock = (outer: Block, inner: Block): boolean =>
   outer.family === inner.family && outer.bits <= inner.bits && cut(inner, outer.bits).value === outer.value
 
-/** At most `count` blocks that have all the given ones, the tightest of one length; everything where that is too many. */
+/** At most `count` blocks that have all the given ones, as tight as blocks of one length are; else everything. */
 export function covering(blocks: readonly Block[], count: number): Block[] {
   return ([4, 6] as const).flatMap((family) => {
     const own = blocks.filter((one) => one.family === family)

@@ -1,4 +1,5 @@
 /** Tries policies on the connections that were seen (docs/contract.md#network-policies). */
+import { HttpError } from '../errors.ts'
 import { Slice } from '../event-loop/slices.ts'
 import {
   type Attempt,
@@ -16,6 +17,9 @@ import { type Target, Topology } from './topology.ts'
 
 const DIFFERING_PODS = 'the policies treat the pods of a workload, or the workloads behind a service, differently'
 const NO_LONGER_STORED = 'the policies treat the pods of a workload differently, and some flows are no longer stored'
+
+/** Peers and ports that are compared in one trial at most: some seconds of work. */
+const MAX_COMPARED = 20_000_000
 
 /** All connections between the same ends on one port, whichever side reported them. */
 export interface TriedEdge {
@@ -53,14 +57,20 @@ export class Trial {
   readonly #topology: Topology
   readonly #isolating: Isolating
   readonly #connections: readonly Connection[]
+  readonly #sizes: ReadonlyMap<Policy, number>
+  #compared = 0
 
   constructor(policies: readonly Policy[], facts: Facts) {
     this.#topology = new Topology(facts)
     this.#isolating = isolatingByEnd(policies)
     this.#connections = facts.connections
+    this.#sizes = new Map(policies.map((policy) => [policy, sizeOf(policy)]))
   }
 
-  /** Every edge that a policy may isolate an end of. Dropped connections were none. */
+  /**
+   * Every edge that a policy may isolate an end of. Dropped connections were none.
+   * @throws HttpError 400 if the policies have too many peers and ports for so many edges
+   */
   async edges(): Promise<JudgedEdge[]> {
     const judged: JudgedEdge[] = []
     const slice = new Slice()
@@ -95,10 +105,25 @@ export class Trial {
     return (['egress', 'ingress'] as const).flatMap((direction) => {
       const subjects = direction === 'egress' ? from : to.map(({ end }) => end)
       const isAny = subjects.some((end) => this.#isolating(direction, end).length > 0)
-      return isAny ? [sideOf(direction, protocol, from, to, this.#isolating)] : []
+      return isAny
+        ? [this.#counted(sideOf(direction, protocol, from, to, this.#isolating), from.length * to.length)]
+        : []
     })
   }
+
+  #counted(side: SideOfEdge, attempts: number): SideOfEdge {
+    for (const policy of side.policies) this.#compared += attempts * this.#sizes.get(policy)!
+    if (this.#compared > MAX_COMPARED)
+      throw new HttpError(400, 'too many peers and ports for so many edges: narrow them with namespace, since or until')
+    return side
+  }
 }
+
+/** Peers and ports that an edge may be compared with. */
+const sizeOf = ({ ingress, egress }: Policy): number =>
+  [ingress, egress]
+    .flatMap((direction) => [...(direction?.allow ?? []), ...(direction?.deny ?? [])])
+    .reduce((size, { peers, ports }) => size + (peers?.length ?? 0) + (ports?.length ?? 0) + 1, 1)
 
 /** Whether an edge is unknown because its pods differ: their flows tell more. */
 export const isOfDifferingPods = ({ verdict, sides }: JudgedEdge): boolean =>

@@ -67,11 +67,10 @@ test('GET /namespaces/{namespace}/networkpolicies 409: names each workload that 
   assert.match(colliding.text, /^refused: no labels select shop\/Deployment\/web alone/m)
   const { status, text, headers } = await own.get('/namespaces/shop/networkpolicies?acknowledgePartial=true')
   assert.deepEqual([status, headers.get('x-kguardian-capture-complete')], [200, 'false'])
-  assert.match(
-    text,
-    /^# LEFT OUT, and cut off by the policy below: refused: no labels select shop\/Deployment\/twin alone/m,
-  )
+  assert.match(text, /^# LEFT OUT, and cut off by this policy: refused: no labels select shop\/Deployment\/twin alone/m)
   assert.deepEqual(namesOf(text), ['default-deny', 'idle-deployment'])
+  const { json } = await own.get('/namespaces/shop/networkpolicies?acknowledgePartial=true&output=json')
+  assert.match(json.items[0].metadata.annotations['kguardian.dev/notes'], /^LEFT OUT.*Deployment\/twin alone/m)
 })
 
 test('GET /namespaces/{namespace}/networkpolicies 503: the database cancels the statement', async () => {

@@ -232,6 +232,30 @@ test('POST /networkpolicy/try 400: names the document, the path and the rule', a
   }
 })
 
+test('POST /networkpolicy/try 400: more peers than can be compared with so many edges', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  await own.sql`
+    insert into flow_edge (id, traffic_type, pod_namespace, pod_workload_kind, pod_workload_name, traffic_in_out_ip,
+                           is_public, port, ip_protocol, decision, flows, pods, first_seen_at, last_new_at, counted_at)
+    select gen_random_uuid(), 'EGRESS', 'shop', 'Deployment', 'web', '93.184.0.' || n % 200, true, n::text, 'TCP', 'ALLOW',
+           1, 1, now() - interval '1 day', now() - interval '1 day', now()
+    from generate_series(1, 3000) n`
+  const to = Array.from({ length: 9_000 }, (_, n) => ({ ipBlock: { cidr: `20.0.${n >> 8}.${n & 255}/32` } }))
+  const policy = {
+    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata: { name: 'wide', namespace: 'shop' } },
+    spec: { podSelector: {}, policyTypes: ['Egress'], egress: [{ to }] },
+  }
+  const json = { authorization, 'content-type': 'application/json' }
+  const asks = (query: string) =>
+    own.request('POST', `/networkpolicy/try${query}`, { headers: json, body: JSON.stringify(policy) })
+  const { status, text } = await asks('')
+  assert.deepEqual(
+    [status, text],
+    [400, 'too many peers and ports for so many edges: narrow them with namespace, since or until'],
+  )
+  assert.equal((await asks('?since=1h')).status, 200)
+})
+
 test('POST /networkpolicy/try 401: without a token', async () => {
   assertUnauthorized(await tries(DENY_ALL, '', { 'content-type': 'application/yaml' }))
 })

@@ -1,6 +1,6 @@
 /**
- * What was seen is allowed by the policies that were made from it, and none of their rules can be left out; the policies
- * go through the parser, as posted ones do.
+ * What was seen is allowed by the policies that were made from it, and none of their rules can be left out. The
+ * policies go through the parser, as posted ones do.
  */
 import assert from 'node:assert/strict'
 import test from 'node:test'

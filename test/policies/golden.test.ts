@@ -293,6 +293,19 @@ const CASES: Record<string, Case> = {
     ],
     options: { cidr: '24' },
   },
+  'a peer that shares its labels': {
+    of: 'shop/Deployment/api',
+    pods: [
+      ...[API, DNS],
+      pods('shop/Deployment/blue', { app: 'front', 'pod-template-hash': 'a' }),
+      pods('shop/Deployment/green', { app: 'front', 'pod-template-hash': 'b' }),
+    ],
+    services: [KUBE_DNS],
+    connections: [
+      flow('shop/Deployment/blue', 'shop/Deployment/api', '8080', received),
+      asksDns('shop/Deployment/api'),
+    ],
+  },
   'partial, and acknowledged': {
     of: 'shop/Deployment/web',
     pods: [WEB, DNS],

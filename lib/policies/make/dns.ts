@@ -20,7 +20,7 @@ export function usualResolver(services: readonly Service[]): Pair[] {
   return ['UDP', 'TCP'].map((protocol) => {
     const target = service?.ports.find((one) => one.port === PORT && one.protocol === protocol)?.targetPort ?? PORT
     return {
-      peer: { type: 'pods', namespace, labels, isService: true },
+      peer: { type: 'pods', namespace, labels, isService: true, others: [] },
       port: { protocol, port: target },
       ...{ names: [`the resolver of the cluster`], connections: [] },
     }

@@ -6,14 +6,17 @@ import { type Made, manifestOf } from './manifests.ts'
 import { directionsOf, type MadePolicy, type MakeOptions } from './policy.ts'
 
 const UNKNOWABLE = [
-  'The broker cannot know whether the network plugin enforces policies, which labels namespaces have beside their name,',
-  'and which policies are in the cluster already. Try it first: POST /networkpolicy/try.',
+  'The broker cannot know whether the network plugin enforces policies, which labels namespaces have beside',
+  'their name, and which policies are in the cluster already. Try it first: POST /networkpolicy/try.',
 ]
 
 /** The policy that denies what no other one of the namespace allows. */
-export function defaultDenyOf(namespace: string, options: MakeOptions): Manifest {
+export function defaultDenyOf(namespace: string, options: MakeOptions, notes: readonly string[] = []): Manifest {
   const rules = Object.fromEntries(directionsOf(options).map((direction) => [direction, []]))
-  const made: Made = { ...{ name: 'default-deny', namespace, annotations: {}, selector: {} }, rules }
+  const made: Made = {
+    ...{ name: 'default-deny', namespace, annotations: notesAs(notes, options), selector: {} },
+    rules,
+  }
   return manifestOf(options.format, made)
 }
 
@@ -25,13 +28,14 @@ export const yamlOfDefaultDeny = (namespace: string, options: MakeOptions): stri
     ...yamlOf(defaultDenyOf(namespace, options)),
   ].join('')
 
+const notesAs = (notes: readonly string[], { prefix }: MakeOptions): Record<string, string> =>
+  notes.length === 0 ? {} : { [`${prefix}/notes`]: notes.join('\n') }
+
 /** JSON has no comments: what they would say is an annotation. */
-export function withNotes({ manifest, notes }: MadePolicy, { prefix }: MakeOptions): Manifest {
+export function withNotes({ manifest, notes }: MadePolicy, options: MakeOptions): Manifest {
   if (notes.length === 0) return manifest
   const { annotations, ...metadata } = manifest.metadata as { annotations: Record<string, string> }
-  const sorted = Object.entries({ ...annotations, [`${prefix}/notes`]: notes.join('\n') }).sort(([a], [b]) =>
-    a < b ? -1 : 1,
-  )
+  const sorted = Object.entries({ ...annotations, ...notesAs(notes, options) }).sort(([a], [b]) => (a < b ? -1 : 1))
   return { ...manifest, metadata: { ...metadata, annotations: Object.fromEntries(sorted) } }
 }
 

@@ -10,8 +10,17 @@ import type { Labels } from '../policy.ts'
 import type { Topology } from '../topology.ts'
 import { selectionOf, workloadText } from './labels.ts'
 
+/** Pods behind a service or of a workload. `others` are workloads that the labels of a workload select, too. */
+export interface PodsPeer {
+  readonly type: 'pods'
+  readonly namespace: string
+  readonly labels: Labels
+  readonly isService: boolean
+  readonly others: readonly string[]
+}
+
 export type RulePeer =
-  | { readonly type: 'pods'; readonly namespace: string; readonly labels: Labels; readonly isService: boolean }
+  | PodsPeer
   | { readonly type: 'node' | 'external' | 'unresolved'; readonly block: Block }
   /** All nodes, and all pods on the host network. */
   | { readonly type: 'nodes' }
@@ -120,7 +129,7 @@ export class Observer {
     const service = this.#services.get(`${to.namespace}/${to.name}`)
     if (service === undefined) return 'the service is not known any more'
     const served = service.ports.find((one) => one.port === found.port && one.protocol === found.protocol)
-    if (served === undefined) return `the service ${endText(to)} has no port ${port}/${protocol}`
+    if (served === undefined) return `it has no port ${port}/${protocol}`
     return { ...found, port: served.targetPort }
   }
 
@@ -149,7 +158,7 @@ export class Observer {
       return this.#wanted.format === 'cilium' && namespace === 'default' && name === 'kubernetes'
         ? [{ type: 'apiserver' }]
         : [{ type: 'anyone', service: `${namespace}/${name}` }]
-    return [{ type: 'pods', namespace, labels: service.selector, isService: true }]
+    return [{ type: 'pods', namespace, labels: service.selector, isService: true, others: [] }]
   }
 
   #podsOf(end: End & { type: 'workload' | 'pod' }): readonly RulePeer[] | string {
@@ -159,7 +168,8 @@ export class Observer {
     if (own.some((one) => one.isLiving && one.isHostNetwork === true)) return this.#nodes(own.flatMap(({ ips }) => ips))
     const selection = selectionOf(workload, namespace)
     if (selection === null) return 'no labels of its pods are known'
-    return [{ type: 'pods', namespace: workload.namespace, labels: selection.labels, isService: false }]
+    const others = selection.others.map(workloadText)
+    return [{ type: 'pods', namespace: workload.namespace, labels: selection.labels, isService: false, others }]
   }
 }
 

@@ -163,8 +163,8 @@ export class PolicyMaker {
       ...(this.#options.since === null
         ? []
         : [
-            `made from connections that were new since ${this.#options.since}: a pod does not report a connection again, ` +
-              'so older ones that are still used may be missing',
+            `made from connections that were new since ${this.#options.since}: a pod does not report a connection ` +
+              'again, so older ones that are still used may be missing',
           ]),
     ]
   }

@@ -13,7 +13,11 @@ const MAX_NAMED = 5
 /** Pairs with many ephemeral ports, or many external addresses, as fewer and wider ones; notes say so. */
 export const widened = (pairs: readonly Pair[], direction: DirectionName, notes: Set<string>): readonly Pair[] => {
   const found = withoutManyExternals(withoutEphemeral(pairs, direction, notes), direction, notes)
-  for (const { peer, port } of found) if (peer.type === 'anyone') notes.add(noteOfAnyone(peer.service, port))
+  for (const { peer, port, names } of found) {
+    if (peer.type === 'anyone') notes.add(noteOfAnyone(peer.service, port))
+    if (peer.type === 'pods' && peer.others.length > 0)
+      notes.add(`${towards(direction)} ${listed(names)}: its labels also select the pods of ${listed(peer.others)}`)
+  }
   return found
 }
 
