@@ -12,6 +12,7 @@ export default route({
   description:
     'It allows the connections that were seen, and no others. Nothing is applied. Comments, in JSON an annotation, ' +
     'say what was left out. The same edges give the same text.',
+  tag: 'policies',
   ...madeAnswers,
   answer: [{ contentType: 'application/yaml', schema: z.string() }, MadeManifest],
 }).get(

@@ -1,6 +1,7 @@
 /** Groups of operations, by the first prefix that matches the path. */
 const TAGS: readonly [name: string, description: string, prefixes: readonly string[]][] = [
   ['traffic', 'Network flows and who was at their other end', ['/pod/traffic', '/flows']],
+  ['policies', 'Network policies, made from what was seen and tried on it', ['/networkpolicy', '/namespaces']],
   ['syscalls', 'System calls seen in a pod', ['/pod/syscalls']],
   ['compute', 'CPU and memory that containers take, and who makes whom wait', ['/compute/', '/pod/compute/']],
   ['pods', 'Pods, by name, address, node and namespace', ['/pod/']],

@@ -13,9 +13,16 @@ const FORMATS = {
 
 export const CONTENT_TYPES = Object.keys(FORMATS)
 
-export const PolicyDocuments = z.unknown().meta({
-  description: 'NetworkPolicy and CiliumNetworkPolicy, as YAML documents or as one JSON object; a List has several.',
-})
+/** One document; the parser judges the rest of it. */
+export const PolicyDocuments = z
+  .looseObject({
+    apiVersion: z.enum(['networking.k8s.io/v1', 'cilium.io/v2', 'v1']),
+    kind: z.enum(['NetworkPolicy', 'CiliumNetworkPolicy', 'List', 'NetworkPolicyList', 'CiliumNetworkPolicyList']),
+  })
+  .meta({
+    id: 'PolicyDocument',
+    description: 'A policy as it is applied, or a list of them. YAML may have several documents, JSON is one.',
+  })
 
 /** @throws HttpError 400 for another content type */
 export function formatOf(contentType: string | undefined): 'yaml' | 'json' {

@@ -63,6 +63,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': 1_048_576,
   'POST /runtime/coverage': 4_194_304,
   'POST /seccomp/denials': 4_194_304,
+  'POST /networkpolicy/try': 1_048_576,
   'POST /runtime/executables': 8_388_608,
   'POST /pod/compute/batch': 16_777_216,
   'POST /pod/compute/history/batch': 16_777_216,
@@ -292,6 +293,11 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     [false, { status: 'stale', stored_scanned_at: `${T}Z` }],
     [false, { status: 'rows wanted' }],
   ]
+  const trial = {
+    ...{ about: '', asOf: '2024-05-01T10:00:00', observedSince: null, labelsAsOf: null },
+    ...{ evaluated: 0, allowed: 0, denied: 0, unknown: 0 },
+    ...{ policies: [], deniedEdges: [], moreDenied: 0, unknownReasons: [] },
+  }
   return {
     'POST /images/:digest/vulnerabilities': {
       bodies: [
@@ -730,6 +736,19 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [false, { ...row, peer_kind: 'external' }],
         [false, { ...row, uuid: null }],
         [false, { ...row, extra: 1 }],
+      ],
+    },
+    'POST /networkpolicy/try': {
+      bodies: [
+        [true, { apiVersion: 'v1', kind: 'List', items: [] }],
+        [false, { apiVersion: 'v1', kind: 'Pod' }],
+        [false, {}],
+      ],
+      answers: [
+        [true, trial],
+        [false, { ...trial, denied: '0' }],
+        [false, { ...trial, asOf: null }],
+        [false, { ...trial, more: 1 }],
       ],
     },
     'POST /pod/traffic/batch': {

@@ -524,6 +524,14 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   '/images/:digest/sbom': { fields: SBOM },
   '/images/:digest/attestation': { fields: RESULT },
   '/seccomp/profiles/:namespace/:kind/:name/export': { fields: EXPORT },
+  '/networkpolicy/try': {
+    fields: {
+      apiVersion: good`"networking.k8s.io/v1"`,
+      kind: good`"NetworkPolicy"`,
+      metadata: good`{"name":"fuzz"}  {"name":"fuzz","namespace":"fuzz"}`,
+      spec: good`{"podSelector":{}}  {"podSelector":{"matchLabels":{"a":"b"}},"egress":[{"to":[{"ipBlock":{"cidr":"::/0"}}]}]}`,
+    },
+  },
   // The route ignores its body, but a client may send one.
   '/seccomp/profiles/:namespace/:kind/:name/reset': { fields: { name: NAME } },
   '/runtime/coverage': { fields: HEARTBEAT, list: true },

@@ -54,6 +54,14 @@ const RULES: Record<string, (body: Json, path: Json) => void> = {
   },
   // The digest is that of the path, and the time is not ahead.
   'POST /images/{digest}/vulnerabilities': payload,
+  // The parser knows the rest of a policy.
+  'POST /networkpolicy/try': (body) => {
+    for (const key of Object.keys(body)) delete body[key]
+    body.apiVersion = 'networking.k8s.io/v1'
+    body.kind = 'NetworkPolicy'
+    body.metadata = { name: 'a' }
+    body.spec = { podSelector: {}, ingress: [{}] }
+  },
   // No name is in both lists.
   'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': (body) => {
     if (body.add && body.remove) body.remove = body.remove.filter((one: string) => !body.add.includes(one))
