@@ -58,7 +58,6 @@ export class Trial {
   readonly #isolating: Isolating
   readonly #connections: readonly Connection[]
   readonly #sizes: ReadonlyMap<Policy, number>
-  #compared = 0
 
   constructor(policies: readonly Policy[], facts: Facts) {
     this.#topology = new Topology(facts)
@@ -72,14 +71,35 @@ export class Trial {
    * @throws HttpError 400 if the policies have too many peers and ports for so many edges
    */
   async edges(): Promise<JudgedEdge[]> {
-    const judged: JudgedEdge[] = []
     const slice = new Slice()
+    const isolated: TriedEdge[] = []
+    let compared = 0
     for (const edge of await edgesOf(this.#connections, this.#topology, slice)) {
       if (slice.isOver) await slice.next()
+      const size = this.#sizeOf(edge)
+      if (size > 0) isolated.push(edge)
+      compared += size
+    }
+    if (compared > MAX_COMPARED)
+      throw new HttpError(400, 'too many peers and ports for so many edges: narrow them with namespace, since or until')
+    const judged: JudgedEdge[] = []
+    for (const edge of isolated) {
+      if (slice.isOver) await slice.next()
       const sides = this.#sidesOf(edge.protocol, this.#topology.podsOf(edge.from), this.#topology.targetsOf(edge))
-      if (sides.length > 0) judged.push({ ...edge, verdict: strictest(sides.map(({ verdict }) => verdict)), sides })
+      judged.push({ ...edge, verdict: strictest(sides.map(({ verdict }) => verdict)), sides })
     }
     return judged
+  }
+
+  /** Peers and ports that an edge is compared with; 0 where no policy may isolate an end of it. */
+  #sizeOf(edge: TriedEdge): number {
+    const from = this.#topology.podsOf(edge.from)
+    const to = this.#topology.targetsOf(edge).map(({ end }) => end)
+    const sum = (direction: DirectionName, ends: readonly EvaluatedEnd[]) =>
+      ends
+        .flatMap((end) => this.#isolating(direction, end))
+        .reduce((size, policy) => size + this.#sizes.get(policy)!, 0)
+    return sum('egress', from) * to.length + sum('ingress', to) * from.length
   }
 
   /** An edge, judged by the pods whose flows are stored. Where some of them are denied, `flows` are these. */
@@ -105,21 +125,12 @@ export class Trial {
     return (['egress', 'ingress'] as const).flatMap((direction) => {
       const subjects = direction === 'egress' ? from : to.map(({ end }) => end)
       const isAny = subjects.some((end) => this.#isolating(direction, end).length > 0)
-      return isAny
-        ? [this.#counted(sideOf(direction, protocol, from, to, this.#isolating), from.length * to.length)]
-        : []
+      return isAny ? [sideOf(direction, protocol, from, to, this.#isolating)] : []
     })
-  }
-
-  #counted(side: SideOfEdge, attempts: number): SideOfEdge {
-    for (const policy of side.policies) this.#compared += attempts * this.#sizes.get(policy)!
-    if (this.#compared > MAX_COMPARED)
-      throw new HttpError(400, 'too many peers and ports for so many edges: narrow them with namespace, since or until')
-    return side
   }
 }
 
-/** Peers and ports that an edge may be compared with. */
+/** Peers, ports and rules of a policy. */
 const sizeOf = ({ ingress, egress }: Policy): number =>
   [ingress, egress]
     .flatMap((direction) => [...(direction?.allow ?? []), ...(direction?.deny ?? [])])
