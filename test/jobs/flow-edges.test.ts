@@ -82,6 +82,12 @@ async function isAsOf(time: string): Promise<boolean> {
     select coalesce(as_of >= ${time}::text::timestamp, false) as is_later from flow_edge_cursor`
   return found!.is_later
 }
+/** Passes until all flows stored by then are counted: transactions of other test files may hold a pass up. */
+const becomesAsOf = (time: string) =>
+  until('a pass counts everything', async () => {
+    await run()
+    return isAsOf(time)
+  })
 async function clock(): Promise<string> {
   const [found] = await sql<{ now: string }[]>`select (clock_timestamp() at time zone 'utc')::text as now`
   return found!.now
@@ -137,7 +143,7 @@ test('a flow that is committed after a later one counts, and edges are not as of
   const done = await clock()
   await run()
   assert.deepEqual(await counted(), { 1: 1, 2: 1 })
-  assert.equal(await isAsOf(done), true)
+  await becomesAsOf(done)
 })
 
 test('while transactions always run, edges are as of the look before', async (t) => {
@@ -374,8 +380,8 @@ test('flows that were restored from another server count once, and those that ar
   assert.equal(await isAsOf(restoredAt), false)
   const edges = { counted: 12_000, early: 1, 'not counted': 6_000, 'stored then': 1 }
   for (let pass = 0; pass < 2; pass++) {
-    await run()
-    assert.deepEqual([await counted(), await pending(), await isAsOf(restoredAt)], [edges, 1, true])
+    await becomesAsOf(restoredAt)
+    assert.deepEqual([await counted(), await pending()], [edges, 1])
   }
   await resolve(open, { peer_kind: 'service', peer_namespace: 'shop', peer_name: 'db' })
   await run()
