@@ -1,7 +1,8 @@
 /** Renders the policies of a plan as one text (docs/contract.md#policies). */
 import { HttpError } from '../errors.ts'
 import { Slice } from '../event-loop/slices.ts'
-import { type Manifest, oneLine, quoted, yamlOf } from '../text/yaml.ts'
+import { oneLine } from '../text/one-line.ts'
+import { type Manifest, quoted, yamlOf } from '../text/yaml.ts'
 import { headerOf, namespaceList } from './header.ts'
 import { kyvernoPolicy } from './kyverno.ts'
 import { MAX_POLICY_BYTES, type ReserveMemory, TEXT_COPIES, tooLarge } from './limits.ts'

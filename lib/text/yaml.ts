@@ -3,6 +3,7 @@
  * line, become a comment or change its type.
  */
 import { DEFAULT_SCALAR_STYLE_RULES, dump, SCALAR_STYLE, type ScalarStyleRule } from 'js-yaml'
+import { oneLine } from './one-line.ts'
 
 /** A Kubernetes object. */
 export interface Manifest {
@@ -83,15 +84,6 @@ function* partsOf(list: readonly unknown[]): Generator<unknown[]> {
   }
   if (part.length > 0) yield part
 }
-
-/**
- * Characters that editors or parsers may treat as a line end, hide or display differently: controls, formats (such as
- * text direction), separators, unpaired surrogates, noncharacters and blank letters.
- */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800\ufffe\uffff]/gu
-
-/** The text on one line, with spaces for invisible characters. */
-export const oneLine = (text: string): string => text.replace(INVISIBLE, ' ')
 
 /**
  * A value inside a comment, on one line. Quoted if a reader could confuse where it ends; non-ASCII characters, which

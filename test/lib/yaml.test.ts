@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { comment, type Manifest, oneLine, quoted, yamlOf } from '../../lib/text/yaml.ts'
+import { oneLine } from '../../lib/text/one-line.ts'
+import { comment, type Manifest, quoted, yamlOf } from '../../lib/text/yaml.ts'
 import { readPolicies } from '../support/policies.ts'
 import { RUNS } from '../support/runs.ts'
 
