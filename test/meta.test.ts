@@ -126,6 +126,17 @@ test('the edge proxy imports nothing of the routes, the jobs and the database', 
   assert.ok(found.includes('lib/http/server/listen.ts'))
 })
 
+test('the command line is bundled without the broker, of which it knows types and a few texts', () =>
+  assertEach(sources('wrangler-free-deploy/cli'), (path) => {
+    const bundled = [...read(path).matchAll(/^import (?!type\b)[^'"]*['"](\.[^'"]+)['"]/gm)]
+    assert.deepEqual(
+      bundled
+        .map(([, specifier]) => normalize(join(dirname(path), specifier!)))
+        .filter((one) => !/^wrangler-free-deploy\/cli\/|^lib\/(text\/one-line|version)\.ts$/.test(one)),
+      [],
+    )
+  }))
+
 /** The first import cycle, including imports of types; null if there is none. */
 function circle(next: (path: string) => readonly string[], starts: readonly string[]): string[] | null {
   const done = new Set<string>()

@@ -1,32 +1,50 @@
-import { type Application, buildApplication, buildRouteMap, text_en } from '@stricli/core'
+import { type Application, buildApplication, buildCommand, buildRouteMap, text_en } from '@stricli/core'
 import { VERSION } from '../../lib/version.ts'
-import { type CliContext, printable } from './context.ts'
+import type { CliContext } from './context.ts'
 import { EXIT, Failure } from './failure.ts'
-import { policyGenerate } from './policy-generate.ts'
-import { policyTry } from './policy-try.ts'
+import { policyGenerate } from './policy/generate.ts'
+import { policyTry } from './policy/try.ts'
 
 const policy = buildRouteMap({
   routes: { generate: policyGenerate, try: policyTry },
   docs: { brief: 'Network policies from what was seen' },
 })
 
-/** Errors that are no failures of the user or the broker keep their stack. */
-const messageOf = (error: unknown): string =>
-  error instanceof Failure
-    ? printable(error.message)
-    : error instanceof Error
-      ? (error.stack ?? error.message)
-      : String(error)
+const version = buildCommand<Record<never, never>, [], CliContext>({
+  func() {
+    this.write(`${VERSION}\n`)
+  },
+  parameters: {},
+  docs: { brief: 'Print the version of ctb' },
+})
+
+/** Only a fault of the program needs its stack. */
+function messageOf(error: unknown): string {
+  if (error instanceof Failure) return error.message
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
 
 /** The command line of the broker. */
 export const app: Application<CliContext> = buildApplication(
-  buildRouteMap({ routes: { policy }, docs: { brief: 'Ask the cluster telemetry broker' } }),
+  buildRouteMap({
+    routes: { policy, version },
+    docs: {
+      brief: 'Ask the cluster telemetry broker',
+      fullDescription: [
+        'Ask the cluster telemetry broker.',
+        '',
+        'The token comes from CTB_TOKEN, KGUARDIAN_BROKER_TOKEN or --token-file, never from an argument.',
+        'Exit codes: 0 done, 1 what was asked about is so, 2 usage, 3 not found, 4 token, 5 refused as partial,',
+        '6 the broker cannot be reached, 70 a fault of ctb, 130 interrupted.',
+      ].join('\n'),
+    },
+  }),
   {
     name: 'ctb',
     versionInfo: { currentVersion: VERSION },
     scanner: { caseStyle: 'allow-kebab-for-camel' },
     documentation: { caseStyle: 'convert-camel-to-kebab', disableAnsiColor: true },
-    determineExitCode: (error) => (error instanceof Failure ? error.exitCode : EXIT.notReachable),
+    determineExitCode: (error) => (error instanceof Failure ? error.exitCode : EXIT.fault),
     localization: { loadText: () => ({ ...text_en, exceptionWhileRunningCommand: messageOf }) },
   },
 )

@@ -1,36 +1,58 @@
-import type { CommandContext } from '@stricli/core'
-import { oneLine } from '../../lib/text/yaml.ts'
+import type { CommandContext, StricliProcess } from '@stricli/core'
+import { EXIT } from './failure.ts'
+import { cleanText } from './output/clean.ts'
 
 /** Everything that commands use of the process. */
 export interface CliContext extends CommandContext {
+  /** What the parser of arguments writes to, and its own exit code. */
+  readonly process: StricliProcess
   readonly env: NodeJS.ProcessEnv
-  /** Sets the exit code of the process. */
-  readonly exitWith: (code: number) => void
+  readonly stdin: AsyncIterable<Buffer>
   /** Writes to stdout as it is. */
-  readonly write: (text: string) => void
-  /** Writes a line for people to stderr. */
-  readonly say: (line: string) => void
-  readonly isColoured: boolean
+  readonly write: (data: string | Buffer) => void
+  /** Writes lines for people to stderr. */
+  readonly say: (text: string) => void
+  /** Sets the exit code, before anything is written: a reader that has enough ends the process. */
+  readonly exitWith: (code: number) => void
+  /** The columns of the terminal; null if stdout is none. */
+  readonly columns: number | null
 }
 
-/** Texts of a cluster must not move the cursor or hide what follows. */
-export const printable = (text: string): string => text.split('\n').map(oneLine).join('\n')
+const DEFAULT_COLUMNS = 80
 
-export function contextOf({ env, stdout, stderr }: NodeJS.Process): CliContext {
-  for (const stream of [stdout, stderr])
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      // The reader, such as head, has enough.
-      if (error.code !== 'EPIPE') throw error
-      process.exit()
-    })
+export function contextOf(own: NodeJS.Process): CliContext {
+  const { env, stdout, stderr } = own
+  const say = (text: string) => void stderr.write(`${cleanText(text)}\n`)
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // The reader, such as head, has enough.
+    if (error.code === 'EPIPE') own.exit()
+    say(`stdout: ${error.message}`)
+    own.exit(EXIT.fault)
+  })
+  // Nobody is left to be told.
+  stderr.on('error', () => {})
   return {
-    process,
-    env,
-    exitWith: (code) => {
-      process.exitCode = code
+    process: {
+      stdout: { write: (text) => void stdout.write(text) },
+      stderr: { write: (text) => void stderr.write(cleanText(text)) },
     },
-    write: (text) => void stdout.write(text),
-    say: (line) => void stderr.write(`${printable(line)}\n`),
-    isColoured: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
+    ...{ env, say },
+    // Node opens it when it is asked for.
+    get stdin() {
+      return own.stdin
+    },
+    write: (data) => void stdout.write(data),
+    exitWith: (code) => {
+      own.exitCode = code
+    },
+    columns: stdout.isTTY ? stdout.columns || DEFAULT_COLUMNS : null,
   }
+}
+
+export type ColorChoice = 'auto' | 'always' | 'never'
+
+/** Whether to colour; an explicit choice is stronger than NO_COLOR (https://no-color.org). */
+export function isColoured({ columns, env }: CliContext, choice: ColorChoice): boolean {
+  if (choice !== 'auto') return choice === 'always'
+  return columns !== null && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb'
 }

@@ -1,12 +1,17 @@
-/** Exit codes of the command line. 1 is the answer to a question, such as whether policies deny something. */
+/** Exit codes of the command line. */
 export const EXIT = {
   done: 0,
+  /** The answer to the question is yes, such as whether policies deny something. */
   isSo: 1,
   usage: 2,
   notFound: 3,
   token: 4,
+  /** The broker refuses to make something out of incomplete observations. */
   partial: 5,
   notReachable: 6,
+  /** A fault of this program or its surroundings, as in sysexits.h: no pipeline takes it for an answer. */
+  fault: 70,
+  interrupted: 130,
 } as const
 
 /** An error that the user can understand without a stack. */

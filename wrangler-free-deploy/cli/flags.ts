@@ -1,20 +1,26 @@
-/** Flags that several commands have. */
+/** Flags that several commands have, and the two forms of flags. */
+
+/** A flag with a value that the broker checks. */
+export const valued = (placeholder: string, brief: string) =>
+  ({ kind: 'parsed', parse: String, optional: true, placeholder, brief }) as const
+
+/** A flag with one of these values; without it the broker's own default counts. */
+export const chosen = <T extends string>(values: readonly T[], brief: string) =>
+  ({ kind: 'enum', values, optional: true, brief }) as const
+
 export const connectionFlags = {
-  server: {
-    kind: 'parsed',
-    parse: String,
-    optional: true,
-    placeholder: 'URL',
-    brief: 'The broker; also CTB_SERVER. Its token comes from CTB_TOKEN or --token-file.',
-  },
-  tokenFile: { kind: 'parsed', parse: String, optional: true, placeholder: 'FILE', brief: 'A file with the token.' },
-  ca: { kind: 'parsed', parse: String, optional: true, placeholder: 'FILE', brief: 'Certificates to trust, as PEM.' },
+  server: valued('URL', 'The broker; else CTB_SERVER, else http://127.0.0.1:9090.'),
+  tokenFile: valued('FILE', 'A file with the token; else CTB_TOKEN, else KGUARDIAN_BROKER_TOKEN.'),
+  /** The name that other clients of the broker have for it. */
+  brokerTokenFile: { ...valued('FILE', 'The same.'), hidden: true },
+  ca: valued('FILE', 'Certificates to trust instead of the usual ones, as PEM.'),
 } as const
 
-export const sinceFlag = {
-  kind: 'parsed',
-  parse: String,
-  optional: true,
-  placeholder: 'TIME',
-  brief: 'From edges that had a new flow since then: 2026-01-31T09:00:00Z, or 15m, 7d.',
+export const sinceFlag = valued('TIME', 'From edges that had a new flow since then: 2026-01-31T09:00:00Z, or 15m, 7d.')
+
+export const colorFlag = {
+  kind: 'enum',
+  values: ['auto', 'always', 'never'],
+  default: 'auto',
+  brief: 'Colours; auto: on a terminal, unless NO_COLOR is set.',
 } as const

@@ -1,0 +1,132 @@
+/** Requests to the broker. */
+import http from 'node:http'
+import https from 'node:https'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { CliContext } from '../context.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { type ConnectionFlags, serverOf, tokenOf, trustedOf } from './place.ts'
+
+const MAX_RETRIES = 3
+const DEFAULT_RETRY_SECS = 5
+/** A wait that a person still takes for one. */
+const MAX_RETRY_SECS = 60
+const MS_PER_SECOND = 1_000
+/** Longer than the broker lets its statements run. */
+const SILENCE_MS = 120_000
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+
+export interface Ask {
+  readonly method: 'GET' | 'POST'
+  /** Its segments, not encoded. */
+  readonly path: readonly string[]
+  /** Values by parameter; those that are undefined are left out. */
+  readonly query: Readonly<Record<string, string | undefined>>
+  readonly body?: { readonly contentType: string; readonly text: string }
+  /** The content type of the answer. */
+  readonly expects: string
+}
+
+/**
+ * The bytes of an answer of 200.
+ * @throws Failure as `open`
+ */
+export async function ask(context: CliContext, flags: ConnectionFlags, question: Ask): Promise<Buffer> {
+  return bytesOf(await open(context, flags, question))
+}
+
+/**
+ * An answer of 200 of the expected type, of which nothing has been read. 503 is asked again, as often as MAX_RETRIES.
+ * @throws Failure with the text and the exit code of any other answer
+ */
+export async function open(context: CliContext, flags: ConnectionFlags, question: Ask): Promise<http.IncomingMessage> {
+  const server = serverOf(context, flags)
+  const token = await tokenOf(context, flags)
+  const send = senderOf(server, token, await trustedOf(flags), question)
+  for (let retries = 0; ; retries++) {
+    const answer = await send()
+    const { statusCode: status, headers } = answer
+    if (status === 200 && typeOf(headers) === question.expects) return answer
+    const text = textOf(headers, await bytesOf(answer))
+    if (status !== 503 || retries === MAX_RETRIES) throw failureOf(server, status!, text, token !== null)
+    const seconds = waitOf(headers['retry-after'])
+    context.say(`${text || 'the broker is busy'}: asked again in ${seconds} s (${retries + 1} of ${MAX_RETRIES})`)
+    await delay(seconds * MS_PER_SECOND)
+  }
+}
+
+function senderOf(
+  server: URL,
+  token: string | null,
+  ca: string | undefined,
+  { method, path, query, body, expects }: Ask,
+) {
+  const url = new URL(server.origin)
+  url.pathname = `${server.pathname.replace(/\/+$/, '')}/${path.map(encodeURIComponent).join('/')}`
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value)
+  const options: https.RequestOptions = {
+    method,
+    ...(ca === undefined ? {} : { ca }),
+    headers: {
+      accept: expects,
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined
+        ? {}
+        : { 'content-type': body.contentType, 'content-length': Buffer.byteLength(body.text) }),
+    },
+  }
+  return () =>
+    new Promise<http.IncomingMessage>((resolve, reject) => {
+      const request = (url.protocol === 'https:' ? https : http).request(url, options, resolve)
+      request.once('error', (error) => reject(notReachable(server, error)))
+      request.setTimeout(SILENCE_MS, () => request.destroy(new Error(`silent for ${SILENCE_MS / MS_PER_SECOND} s`)))
+      request.end(body?.text)
+    })
+}
+
+/** The names of a host may have several addresses, and their errors have no message in common. */
+function notReachable({ origin }: URL, { message, code }: NodeJS.ErrnoException): Failure {
+  return new Failure(`${origin} cannot be reached (--server, CTB_SERVER): ${message || code}`, EXIT.notReachable)
+}
+
+async function bytesOf(answer: http.IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const part of answer as AsyncIterable<Buffer>) {
+      bytes += part.length
+      if (bytes > MAX_ANSWER_BYTES) throw new Error(`longer than ${MAX_ANSWER_BYTES} bytes`)
+      parts.push(part)
+    }
+  } catch (error) {
+    throw new Failure(`the answer did not arrive whole: ${(error as Error).message}`, EXIT.notReachable)
+  }
+  return Buffer.concat(parts)
+}
+
+const typeOf = (headers: http.IncomingHttpHeaders): string =>
+  (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
+
+/** The words of the broker are plain text; those of a proxy may be a page, which says nothing here. */
+const textOf = (headers: http.IncomingHttpHeaders, bytes: Buffer): string =>
+  typeOf(headers) === 'text/plain' ? bytes.toString().trim() : ''
+
+function waitOf(retryAfter: string | undefined): number {
+  const seconds = /^\d+$/.test(retryAfter ?? '') ? Number(retryAfter) : DEFAULT_RETRY_SECS
+  return Math.min(seconds, MAX_RETRY_SECS)
+}
+
+const EXIT_BY_STATUS: Readonly<Record<number, number>> = {
+  400: EXIT.usage,
+  401: EXIT.token,
+  403: EXIT.token,
+  404: EXIT.notFound,
+  409: EXIT.partial,
+  413: EXIT.usage,
+}
+
+function failureOf({ origin }: URL, status: number, text: string, hasToken: boolean): Failure {
+  const message =
+    status === 200 ? `${origin} answered, but not as the broker does` : text || `${origin} answered ${status}`
+  const hint = status === 401 && !hasToken ? '\nno token was sent: set CTB_TOKEN or --token-file' : ''
+  return new Failure(`${message}${hint}`, EXIT_BY_STATUS[status] ?? EXIT.notReachable)
+}

@@ -1,0 +1,101 @@
+import { writeFileSync } from 'node:fs'
+import { buildCommand } from '@stricli/core'
+import { ask } from '../connection/ask.ts'
+import type { ConnectionFlags } from '../connection/place.ts'
+import type { CliContext } from '../context.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { chosen, connectionFlags, sinceFlag, valued } from '../flags.ts'
+import { reasonOf } from '../input.ts'
+import { writeAnswer } from '../output/answer.ts'
+
+interface Flags extends ConnectionFlags {
+  readonly namespace?: string
+  readonly format?: 'kubernetes' | 'cilium'
+  readonly direction?: 'both' | 'ingress' | 'egress'
+  readonly since?: string
+  readonly minDays?: string
+  readonly cidr?: 'exact' | '24'
+  readonly output?: 'yaml' | 'json'
+  readonly acknowledgePartial: boolean
+  readonly out?: string
+}
+
+async function generate(this: CliContext, flags: Flags, workload?: string): Promise<void> {
+  const { format, direction, since, minDays, cidr, output = 'yaml', acknowledgePartial, out } = flags
+  const bytes = await ask(this, flags, {
+    method: 'GET',
+    path: pathOf(flags.namespace, workload),
+    query: {
+      ...{ format, direction, since, min_days: minDays, cidr, output },
+      acknowledgePartial: acknowledgePartial ? 'true' : undefined,
+    },
+    expects: `application/${output}`,
+  })
+  if (out === undefined) writeAnswer(this, bytes, output)
+  else save(out, bytes)
+}
+
+/** `NAMESPACE/KIND/NAME`, the last two of them within a namespace, or the namespace alone. */
+function pathOf(namespace: string | undefined, workload: string | undefined): string[] {
+  const parts = workload?.split('/') ?? []
+  const whole = namespace === undefined ? parts : [namespace, ...parts]
+  // A path loses segments of dots.
+  const isPath = whole.every((part) => !/^\.{0,2}$/.test(part))
+  if (isPath && whole.length === 1 && workload === undefined) return ['namespaces', ...whole, 'networkpolicies']
+  if (isPath && whole.length === 3) return ['workloads', ...whole, 'networkpolicy']
+  throw new Failure('expected NAMESPACE/KIND/NAME, or --namespace, alone or with KIND/NAME', EXIT.usage)
+}
+
+function save(file: string, bytes: Buffer): void {
+  try {
+    writeFileSync(file, bytes)
+  } catch (error) {
+    throw new Failure(`--out ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`, EXIT.usage)
+  }
+}
+
+export const policyGenerate = buildCommand<Flags, [workload?: string], CliContext>({
+  func: generate,
+  parameters: {
+    aliases: { n: 'namespace', o: 'output' },
+    positional: {
+      kind: 'tuple',
+      parameters: [
+        {
+          parse: String,
+          optional: true,
+          placeholder: 'NAMESPACE/KIND/NAME',
+          brief: 'A workload, such as shop/Deployment/api.',
+        },
+      ],
+    },
+    flags: {
+      namespace: valued('NAME', 'Policies for all workloads of a namespace, behind one that denies everything.'),
+      format: chosen(['kubernetes', 'cilium'], 'NetworkPolicy, the default, or CiliumNetworkPolicy.'),
+      direction: chosen(['both', 'ingress', 'egress'], 'The directions in which the policy isolates the pods.'),
+      since: sinceFlag,
+      minDays: valued('DAYS', 'Days that a workload has to have been observed; 7 by default.'),
+      cidr: chosen(['exact', '24'], 'External addresses one by one, the default, or by network.'),
+      output: chosen(['yaml', 'json'], 'The notation; yaml by default.'),
+      acknowledgePartial: {
+        kind: 'boolean',
+        default: false,
+        withNegated: false,
+        brief: 'Make it although what was seen is not complete.',
+      },
+      out: valued('FILE', 'A file to write to, instead of stdout.'),
+      ...connectionFlags,
+    },
+  },
+  docs: {
+    brief: 'Make network policies that allow what was seen',
+    customUsage: [
+      { input: 'NAMESPACE/KIND/NAME [flags]', brief: 'of a workload' },
+      { input: '-n NAMESPACE [flags]', brief: 'of all workloads of a namespace' },
+    ],
+    fullDescription: [
+      'Make network policies that allow what was seen of a workload, or of all workloads of a namespace.',
+      'Nothing is applied. Exit code 5: too little was seen, and the broker says what is missing.',
+    ].join('\n'),
+  },
+})
