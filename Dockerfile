@@ -1,10 +1,12 @@
-# One image for the broker, its migration, its jobs and the edge proxy; the arguments select the program:
+# One image for the broker, its migration, its jobs, the edge proxy and the command line; the arguments select the
+# program:
 #
 #   docker build --tag cluster-telemetry-broker .
 #   docker run cluster-telemetry-broker                                              # the broker
 #   docker run cluster-telemetry-broker dist/sql/migrate.js
 #   docker run cluster-telemetry-broker dist/jobs/run.js late-resolve
 #   docker run cluster-telemetry-broker dist/wrangler-free-deploy/edge/server.js     # the edge proxy
+#   docker run cluster-telemetry-broker dist/ctb.mjs --help                          # the command line
 #
 # --build-arg NODE_IMAGE=... selects another mirror or a newer patch release. Node 24 to 26 may misread keys of bodies
 # (nodejs/node#63785).

@@ -1,9 +1,10 @@
-// Compiles the service and copies the SQL files next to it. `dist` is a link to a folder of `.build/` named after a
+// Compiles the service, copies the SQL files next to it and bundles the command line. `dist` is a link to a folder of `.build/` named after a
 // digest of the sources. Unchanged sources need no build. A running broker keeps its files, since Node resolves the
 // link when it starts. The link is replaced only when a build is complete.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
+  chmodSync,
   cpSync,
   existsSync,
   lstatSync,
@@ -25,6 +26,9 @@ const PROJECT = 'tsconfig.build.json'
 /** Files beside the sources that affect the build. */
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', PROJECT, 'scripts/build.mjs']
 const SQL_FOLDERS = ['sql/migrations', 'sql/functions']
+/** Bundled into one file with all it needs, so that it can be copied anywhere. */
+const CLI = 'wrangler-free-deploy/cli'
+const CLI_BUNDLE = 'ctb.mjs'
 /** Older builds are removed; a broker that outlives this many builds loses its files. */
 const KEPT_BUILDS = 10
 const DIGEST_CHARS = 16
@@ -34,8 +38,9 @@ const sources = [
   ...include.filter((folder) => existsSync(folder)).flatMap((folder) => filesBelow(folder, '.ts')),
   ...SQL_FOLDERS.flatMap((folder) => filesBelow(folder, '.sql')),
 ].sort()
+const cliSources = existsSync(CLI) ? filesBelow(CLI, '.ts') : []
 const build = join(BUILDS, digest())
-if (!isWhole()) make()
+if (!isWhole()) await make()
 link()
 removeOldBuilds()
 
@@ -49,17 +54,18 @@ function filesBelow(folder, ending) {
 
 function digest() {
   const hash = createHash('sha256')
-  for (const path of [...SETTINGS.filter((one) => existsSync(one)), ...sources])
+  for (const path of [...SETTINGS.filter((one) => existsSync(one)), ...sources, ...cliSources])
     hash.update(`${path}\0`).update(readFileSync(path)).update('\0')
   return hash.digest('hex').slice(0, DIGEST_CHARS)
 }
 
-/** Whether the build has a file for every source. */
+/** Whether the build has a file for every source, and the command line. */
 function isWhole() {
-  return sources.every((path) => existsSync(join(build, path.replace(/\.ts$/, '.js'))))
+  const made = sources.map((path) => path.replace(/\.ts$/, '.js'))
+  return [...made, ...(cliSources.length > 0 ? [CLI_BUNDLE] : [])].every((path) => existsSync(join(build, path)))
 }
 
-function make() {
+async function make() {
   const draft = join(BUILDS, `new-${process.pid}`)
   rmSync(draft, { recursive: true, force: true })
   mkdirSync(draft, { recursive: true })
@@ -70,6 +76,7 @@ function make() {
     process.exit(tsc.status ?? 1)
   }
   for (const folder of SQL_FOLDERS) cpSync(folder, join(draft, folder), { recursive: true })
+  if (cliSources.length > 0) await bundleCli(join(draft, CLI_BUNDLE))
   if (!isWhole()) rmSync(build, { recursive: true, force: true })
   try {
     renameSync(draft, build)
@@ -78,6 +85,21 @@ function make() {
     if (!['EEXIST', 'ENOTEMPTY'].includes(error.code)) throw error
     rmSync(draft, { recursive: true, force: true })
   }
+}
+
+/** The first line of the entry point makes it a program. */
+async function bundleCli(outfile) {
+  const { build: bundle } = await import('esbuild')
+  await bundle({
+    entryPoints: [join(CLI, 'main.ts')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'warning',
+  })
+  chmodSync(outfile, 0o755)
 }
 
 function link() {

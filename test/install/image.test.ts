@@ -472,6 +472,11 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     assert.deepEqual(await container.exited, { code: 0, signal: null })
   })
 
+  built('the command line is in it', async () => {
+    const { code, container } = await once(program('dist/ctb.mjs', 'version'))
+    assert.deepEqual([code, container.stdout, container.stderr], [0, `${manifest.version}\n`, ''])
+  })
+
   test('the broker knows the environment of the image, except variables of Node and the C library', () => {
     const known = [...configTable().matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name)
     for (const name of Object.keys(pairs(only('ENV')))) assert.ok([...known, 'MALLOC_ARENA_MAX'].includes(name), name)

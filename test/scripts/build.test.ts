@@ -4,7 +4,9 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   appendFileSync,
+  copyFileSync,
   existsSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -12,9 +14,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
+import { VERSION } from '../../lib/version.ts'
 import { createDataDir, get, post } from '../support/broker.ts'
 import { cloneCheckout } from '../support/clone.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -22,6 +26,7 @@ import { onlyFull } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 
 const KEPT_BUILDS = 10
+const MAX_CLI_BYTES = 150 * 1024
 const START_MS = 60_000
 const TOKEN = 'a-token-of-the-scanner'
 const DIGEST = `sha256:${'1'.repeat(64)}`
@@ -126,6 +131,18 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.deepEqual([still.ino, still.mtimeMs], [made.ino, made.mtimeMs])
   })
 
+  test('makes the command line one small program that needs no other file', async (t) => {
+    await build(t)
+    const alone = mkdtempSync(join(tmpdir(), 'ctb-alone-'))
+    t.after(() => rmSync(alone, { recursive: true, force: true }))
+    copyFileSync(at('dist/ctb.mjs'), join(alone, 'ctb'))
+    const { stdout, stderr, status } = spawnSync(join(alone, 'ctb'), ['version'], { cwd: alone, encoding: 'utf8' })
+    assert.deepEqual([stdout, stderr, status], [`${VERSION}\n`, '', 0])
+    const { size } = statSync(at('dist/ctb.mjs'))
+    assert.ok(size <= MAX_CLI_BYTES, `${size} bytes`)
+    assert.equal(JSON.parse(readFileSync(at('package.json'), 'utf8')).bin.ctb, 'dist/ctb.mjs')
+  })
+
   test('notices added, changed and removed files, SQL too', { skip: onlyFull }, async (t) => {
     writeFileSync(at('lib/added.ts'), 'export const ADDED = 1\n')
     writeFileSync(at('sql/functions/999_added.sql'), 'select 1;\n')
@@ -155,6 +172,9 @@ describe('npm run build', { timeout: 900_000 }, () => {
     rmSync(at('dist/lib/version.js'))
     rmSync(at('dist/sql/migrations/0001_pods.sql'))
     await build(t)
+    rmSync(at('dist/ctb.mjs'))
+    await build(t)
+    assert.ok(existsSync(at('dist/ctb.mjs')))
     assert.ok(existsSync(at('dist/lib/version.js')))
     assert.ok(existsSync(at('dist/sql/migrations/0001_pods.sql')))
   })
