@@ -16,7 +16,7 @@ export const connectionFlags = {
   ca: valued('FILE', 'Certificates to trust instead of the usual ones, as PEM.'),
 } as const
 
-export const sinceFlag = valued('TIME', 'From edges that had a new flow since then: 2026-01-31T09:00:00Z, or 15m, 7d.')
+export const sinceFlag = valued('TIME', 'Only edges with a new flow since 2026-01-31T09:00:00Z, 15m, 7d.')
 
 export const colorFlag = {
   kind: 'enum',

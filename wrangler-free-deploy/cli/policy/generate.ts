@@ -70,7 +70,7 @@ export const policyGenerate = buildCommand<Flags, [workload?: string], CliContex
       ],
     },
     flags: {
-      namespace: valued('NAME', 'Policies for all workloads of a namespace, behind one that denies everything.'),
+      namespace: valued('NAME', 'All workloads of a namespace, behind a policy that denies all.'),
       format: chosen(['kubernetes', 'cilium'], 'NetworkPolicy, the default, or CiliumNetworkPolicy.'),
       direction: chosen(['both', 'ingress', 'egress'], 'The directions in which the policy isolates the pods.'),
       since: sinceFlag,
