@@ -25,7 +25,7 @@ export function serverOf({ env }: CliContext, { server }: ConnectionFlags): URL 
   return url
 }
 
-/** Null if none is configured. As in the broker's own variables, of two tokens with a comma between the first counts. */
+/** Null if none is configured. Of two tokens with a comma between, as the broker has them, the first counts. */
 export async function tokenOf({ env }: CliContext, flags: ConnectionFlags): Promise<string | null> {
   const file = flags.tokenFile ?? flags.brokerTokenFile
   const [source, text] =

@@ -78,7 +78,8 @@ function namesOf(workloads: readonly string[]): string {
 }
 
 const edgeText = ({ from, to, port, protocol, flows, lastNewAt }: Edge): string =>
-  `- ${sideText(from)} -> ${sideText(to)} ${port}/${protocol}  ${counted(flows, 'flow')}, last new ${instant(lastNewAt)}`
+  `- ${sideText(from)} -> ${sideText(to)} ${port}/${protocol}  ` +
+  `${counted(flows, 'flow')}, last new ${instant(lastNewAt)}`
 
 const denialText = ({ direction, policy, path, why }: Edge['deniedBy'][number]): string =>
   `${direction}: policy ${policy}${path === null ? '' : ` ${path}`}: ${why}`
