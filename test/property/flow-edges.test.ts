@@ -137,7 +137,9 @@ async function hold(sent: StoredFlow[], told: Story, pods: PodHistory[], service
   const counted: StoredFlow[] = []
   for (let transaction = 0; transaction < TRANSACTIONS; transaction++) {
     const some = sent.filter((_, i) => told.flows[i]!.transaction === transaction)
-    const isLate = (one: StoredFlow) => told.isOpen && told.flows[sent.indexOf(one)]!.isLate
+    // Without an address and a namespace there is nothing that could become known later.
+    const isResolvable = (one: StoredFlow) => one.traffic_in_out_ip !== null || one.pod_namespace !== null
+    const isLate = (one: StoredFlow) => told.isOpen && told.flows[sent.indexOf(one)]!.isLate && isResolvable(one)
     const first = some.map((one) => (isLate(one) ? { ...one, ...OPEN } : one))
     const rows = await sql.unsafe<{ uuid: string }[]>(INSERT_FLOWS, [JSON.stringify(first)])
     const stored = new Set(rows.map(({ uuid }) => uuid))
