@@ -1,5 +1,6 @@
 /** Clusters in short words, for tests of policies that are made from what was seen. */
 import type { Connection, End, Facts, PodGroup, Service, Watched, Workload } from '../../lib/policies/facts.ts'
+import { withNotes, yamlOfPolicy } from '../../lib/policies/make/document.ts'
 import { type MadePolicy, type MakeOptions, PolicyMaker } from '../../lib/policies/make/policy.ts'
 import type { Labels } from '../../lib/policies/policy.ts'
 
@@ -59,3 +60,8 @@ export const make = (
     workloadOf(workload),
     { ...WATCHED, ...watched },
   )
+
+export const yamlOf = async (...of: Parameters<typeof make>): Promise<string> => yamlOfPolicy(await make(...of))
+
+export const jsonOf = async (...of: Parameters<typeof make>): Promise<string> =>
+  JSON.stringify(withNotes(await make(...of), { ...OPTIONS, ...of[2] }))

@@ -27,7 +27,7 @@ export type RulePeer =
   /** The API server, which only Cilium knows. */
   | { readonly type: 'apiserver' }
   /** Any endpoint of a service without a selector. */
-  | { readonly type: 'anyone'; readonly service: string }
+  | { readonly type: 'anyone' }
 
 /** A port that the server listens on: a number, a name, or null for all ports of the protocol. */
 export interface RulePort {
@@ -97,7 +97,8 @@ export class Observer {
     notes: Set<string>,
     slice: Slice,
   ): Promise<Pair[]> {
-    const pairs = new Map<string, { peer: RulePeer; port: RulePort; names: Set<string>; connections: Connection[] }>()
+    const pairs = new Map<string, { port: RulePort; names: Set<string>; connections: Connection[]; key: string }>()
+    const merged = new Map<string, RulePeer>()
     for (const connection of connections) {
       if (slice.isOver) await slice.next()
       if (connection.isDropped) continue
@@ -110,14 +111,20 @@ export class Observer {
         continue
       }
       for (const peer of peers as readonly RulePeer[]) {
-        const key = JSON.stringify([peerKey(peer), port])
-        const pair = pairs.get(key) ?? { peer, port: port as RulePort, names: new Set(), connections: [] }
+        const key = peerKey(peer)
+        merged.set(key, mergedPeer(merged.get(key), peer))
+        const pairKey = JSON.stringify([key, port])
+        const pair = pairs.get(pairKey) ?? { port: port as RulePort, names: new Set(), connections: [], key }
         pair.names.add(endText(other))
         pair.connections.push(connection)
-        pairs.set(key, pair)
+        pairs.set(pairKey, pair)
       }
     }
-    return [...pairs.values()].map((one) => ({ ...one, names: [...one.names].sort() }))
+    return [...pairs.values()].map(({ key, ...one }) => ({
+      ...one,
+      peer: merged.get(key)!,
+      names: [...one.names].sort(),
+    }))
   }
 
   /** The port that the server listens on, or the reason why it is not known. */
@@ -157,7 +164,7 @@ export class Observer {
     if (service.selector === null)
       return this.#wanted.format === 'cilium' && namespace === 'default' && name === 'kubernetes'
         ? [{ type: 'apiserver' }]
-        : [{ type: 'anyone', service: `${namespace}/${name}` }]
+        : [{ type: 'anyone' }]
     return [{ type: 'pods', namespace, labels: service.selector, isService: true, others: [] }]
   }
 
@@ -193,6 +200,13 @@ export const endText = (end: End): string =>
       : end.type === 'service'
         ? `service ${end.namespace}/${end.name}`
         : `${end.type === 'unresolved' ? 'address' : end.type} ${end.ip ?? 'unknown'}`
+
+/**
+ * One of two equal peers, whichever comes first: a service may have the selector of a workload. The service then means
+ * all pods that it selects.
+ */
+const mergedPeer = (known: RulePeer | undefined, peer: RulePeer): RulePeer =>
+  known?.type === 'pods' && known.isService ? known : peer
 
 /** Equal for equal peers. */
 export const peerKey = (peer: RulePeer): string =>

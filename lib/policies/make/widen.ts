@@ -14,7 +14,7 @@ const MAX_NAMED = 5
 export const widened = (pairs: readonly Pair[], direction: DirectionName, notes: Set<string>): readonly Pair[] => {
   const found = withoutManyExternals(withoutEphemeral(pairs, direction, notes), direction, notes)
   for (const { peer, port, names } of found) {
-    if (peer.type === 'anyone') notes.add(noteOfAnyone(peer.service, port))
+    if (peer.type === 'anyone') notes.add(noteOfAnyone(names, port))
     if (peer.type === 'pods' && peer.others.length > 0)
       notes.add(`${towards(direction)} ${listed(names)}: its labels also select the pods of ${listed(peer.others)}`)
   }
@@ -71,9 +71,9 @@ function withoutManyExternals(pairs: readonly Pair[], direction: DirectionName, 
   })
 }
 
-const noteOfAnyone = (service: string, port: RulePort): string =>
-  `egress to service ${service}: it has no selector, so its endpoints are not known and every address is allowed on ` +
-  `${portText(port)}: name them instead`
+const noteOfAnyone = (names: readonly string[], port: RulePort): string =>
+  `egress to ${listed(names)}: ${names.length === 1 ? 'it has no selector, so its' : 'they have no selector, so their'} ` +
+  `endpoints are not known and every address is allowed on ${portText(port)}: name them instead`
 
 export const portText = ({ protocol, port }: RulePort): string => `${port ?? 'any port'}/${protocol}`
 
