@@ -1,5 +1,6 @@
 /** Labels that select a workload (docs/contract.md#network-policies). */
 import type { PodGroup, Workload } from '../facts.ts'
+import { isLabelKey, isLabelValue } from '../parse/fields.ts'
 import type { Labels, Selector } from '../policy.ts'
 
 /** Labels that change with a revision, a pod, a run, a version or a chart. */
@@ -19,32 +20,29 @@ const UNSTABLE_PREFIXES = ['batch.kubernetes.io/', 'job-completion-index']
 
 const isStable = (key: string): boolean => !UNSTABLE.has(key) && !UNSTABLE_PREFIXES.some((one) => key.startsWith(one))
 
-/** What the API server accepts: a prefix that is a DNS subdomain, and names of at most 63 characters. */
-const NAME = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/
-const PREFIX = /^(?=.{1,253}\/)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\/(.*)$/
+/** What the API server accepts in a selector. It refuses an object with anything else as a whole. */
+export const isValidLabel = ([key, value]: readonly [string, string]): boolean => isLabelKey(key) && isLabelValue(value)
 
-function isValid(key: string, value: string): boolean {
-  const name = key.includes('/') ? PREFIX.exec(key)?.[4] : key
-  return name !== undefined && NAME.test(name) && (value === '' || NAME.test(value))
-}
-
-/** Sets of labels are tried up to this size; beyond, all labels are taken together. */
+/** Sets of labels are tried up to this size, and so many of them; beyond, all labels are taken together. */
 const MAX_SEARCHED = 3
+const MAX_SETS_TRIED = 2_000
 
 const usable = (labels: Labels): Labels =>
   Object.fromEntries(
     Object.entries(labels)
-      .filter(([key, value]) => isStable(key) && isValid(key, value))
+      .filter(([key, value]) => isStable(key) && isValidLabel([key, value]))
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   )
 
 const hasAll = (labels: Labels, wanted: Labels): boolean =>
   Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value)
 
-/** The labels that select a workload; `others` are selected, too. Null where no labels are known. */
+/** The labels that select a workload; `others` are selected, too. */
 export interface Selection {
   readonly labels: Labels
   readonly others: readonly Workload[]
+  /** Whether they are the selector of the workload as it was posted. */
+  readonly isPosted: boolean
 }
 
 /** Workloads that run from time to time have no pods in between. */
@@ -52,33 +50,75 @@ const COMES_BACK = ['Job', 'CronJob']
 
 /**
  * The selector of a workload among the pods of its namespace: as posted; else the smallest set of labels that no other
- * workload has, or, where there is none, all its labels, with the workloads that share them.
+ * workload has, or, where there is none, all its labels, with the workloads that share them. Workloads without a living
+ * pod may come back; they are only given up where no set tells them apart. Null where no labels are known.
  */
 export function selectionOf(workload: Workload, namespace: readonly PodGroup[]): Selection | null {
   const isOwn = (one: PodGroup) => one.workload.kind === workload.kind && one.workload.name === workload.name
   const all = namespace.filter(isOwn)
   const living = all.filter(({ isLiving }) => isLiving)
   const own = living.length > 0 ? living : all
-  if (own.length === 0) return null
-  const rivals = namespace.filter((one) => !isOwn(one) && (one.isLiving || COMES_BACK.includes(one.workload.kind)))
-  const selected = (labels: Labels) => rivals.filter((one) => hasAll(one.labels, labels)).map((one) => one.workload)
-  const posted = own.map(({ selectorLabels }) => JSON.stringify(usable(selectorLabels ?? {}))).sort()
-  const [first] = posted.filter((one) => one !== '{}')
-  if (first !== undefined) return { labels: JSON.parse(first), others: unique(selected(JSON.parse(first))) }
-  const shared = Object.entries(usable(own[0]!.labels)).filter(([key, value]) =>
+  const others = namespace.filter((one) => !isOwn(one))
+  const rivals = others.filter((one) => one.isLiving || COMES_BACK.includes(one.workload.kind))
+  const selected = (labels: Labels) =>
+    unique(rivals.filter((one) => hasAll(one.labels, labels)).map((one) => one.workload))
+  const posted = postedOf(own)
+  const found = posted === null ? [] : selected(posted.labels)
+  if (posted !== null && (posted.isWhole || found.length === 0))
+    return { labels: posted.labels, others: found, isPosted: true }
+  const shared = sharedOf(own)
+  if (shared.length === 0) return null
+  const labels = smallest(shared, others) ?? smallest(shared, rivals)
+  if (labels !== null) return { labels, others: [], isPosted: false }
+  const every = Object.fromEntries(shared)
+  return { labels: every, others: selected(every), isPosted: false }
+}
+
+/** The selector as posted, without labels that may not be used; `isWhole` where it has none of these. */
+function postedOf(own: readonly PodGroup[]): { labels: Labels; isWhole: boolean } | null {
+  const [first] = own
+    .flatMap(({ selectorLabels }) => (selectorLabels === null ? [] : [selectorLabels]))
+    .map((posted) => ({ labels: usable(posted), count: Object.keys(posted).length }))
+    .map(({ labels, count }) => ({
+      labels,
+      isWhole: Object.keys(labels).length === count,
+      text: JSON.stringify(labels),
+    }))
+    .filter(({ text }) => text !== '{}')
+    .sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : Number(b.isWhole) - Number(a.isWhole)))
+  return first ?? null
+}
+
+/** The labels that all pods of a workload have. */
+function sharedOf(own: readonly PodGroup[]): [string, string][] {
+  if (own.length === 0) return []
+  return Object.entries(usable(own[0]!.labels)).filter(([key, value]) =>
     own.every(({ labels }) => Object.hasOwn(labels, key) && labels[key] === value),
   )
-  if (shared.length === 0) return null
-  for (const labels of subsets(shared)) if (selected(labels).length === 0) return { labels, others: [] }
-  const labels = Object.fromEntries(shared)
-  return { labels, others: unique(selected(labels)) }
+}
+
+/** The smallest set of labels that none of the others has, or null. */
+function smallest(shared: readonly [string, string][], others: readonly PodGroup[]): Labels | null {
+  // Only the labels that others share with the workload matter, and many pods share the same.
+  const sharing = new Map(
+    others.map(({ labels }) => {
+      const keys = shared.flatMap(([key, value]) => (Object.hasOwn(labels, key) && labels[key] === value ? [key] : []))
+      return [JSON.stringify(keys), new Set(keys)] as const
+    }),
+  )
+  const rivals = [...sharing.values()]
+  if (rivals.some((keys) => keys.size === shared.length)) return null
+  let tried = 0
+  for (const labels of subsets(shared)) {
+    if (++tried > MAX_SETS_TRIED) break
+    if (!rivals.some((keys) => labels.every(([key]) => keys.has(key)))) return Object.fromEntries(labels)
+  }
+  return Object.fromEntries(shared)
 }
 
 /** Sets of labels, the smallest first, in the order of their keys. */
-function* subsets(labels: readonly [string, string][]): Generator<Labels> {
-  for (let size = 1; size <= Math.min(MAX_SEARCHED, labels.length); size++)
-    for (const one of choose(labels, size)) yield Object.fromEntries(one)
-  if (labels.length > MAX_SEARCHED) yield Object.fromEntries(labels)
+function* subsets(labels: readonly [string, string][]): Generator<readonly [string, string][]> {
+  for (let size = 1; size <= Math.min(MAX_SEARCHED, labels.length); size++) yield* choose(labels, size)
 }
 
 function* choose<T>(list: readonly T[], size: number): Generator<T[]> {
@@ -89,6 +129,16 @@ function* choose<T>(list: readonly T[], size: number): Generator<T[]> {
   for (let i = 0; i <= list.length - size; i++)
     for (const rest of choose(list.slice(i + 1), size - 1)) yield [list[i]!, ...rest]
 }
+
+/** The keys of labels that no selector may have, because the API server would refuse it. */
+export const invalidKeys = (groups: readonly PodGroup[]): string[] => [
+  ...new Set(
+    groups
+      .flatMap(({ labels, selectorLabels }) => [...Object.entries(labels), ...Object.entries(selectorLabels ?? {})])
+      .filter((one) => !isValidLabel(one))
+      .map(([key]) => key),
+  ),
+]
 
 export const workloadText = ({ namespace, kind, name }: Workload): string => `${namespace}/${kind}/${name}`
 

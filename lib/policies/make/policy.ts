@@ -10,7 +10,7 @@ import type { Connection, Facts, Watched, Workload } from '../facts.ts'
 import type { GenerateQuery } from '../generate-query.ts'
 import { Topology } from '../topology.ts'
 import { isResolverSeen, usualResolver } from './dns.ts'
-import { selectionOf, workloadText } from './labels.ts'
+import { invalidKeys, selectionOf, workloadText } from './labels.ts'
 import { type Made, manifestOf } from './manifests.ts'
 import { connectionsOf, endText, Observer, towards } from './observed.ts'
 import { pruned } from './prune.ts'
@@ -116,14 +116,15 @@ export class PolicyMaker {
   #selectorOf(workload: Workload, notes: Set<string>) {
     const pods = this.#observer.podsOf(workload.namespace)
     const selection = selectionOf(workload, pods)
-    const own = pods.filter((one) => workloadText(one.workload) === workloadText(workload))
-    const isPosted = own.some(({ selectorLabels }) => selectorLabels !== null)
     const text = quoted(workloadText(workload))
+    const invalid = invalidKeys(pods.filter((one) => workloadText(one.workload) === workloadText(workload)))
+    if (invalid.length > 0)
+      notes.add(`labels of the workload that Kubernetes refuses are not used: ${listed(invalid.map(quoted).sort())}`)
     if (selection === null)
       throw unselectable(`no labels of ${text} are known that do not change with a revision or a pod`)
     if (selection.others.length === 0) return selection.labels
     const others = listed(selection.others.map((one) => quoted(workloadText(one))))
-    if (isPosted) notes.add(`the selector of the workload also selects the pods of ${others}`)
+    if (selection.isPosted) notes.add(`the selector of the workload also selects the pods of ${others}`)
     else throw unselectable(`no labels select ${text} alone: its pods share them with those of ${others}`)
     return selection.labels
   }

@@ -30,8 +30,11 @@ export function isLabelKey(key: string): boolean {
 
 const LABEL_KEY = 'expected a label key such as app or example.com/app'
 
+/** Empty, or a name of at most 63 characters. */
+export const isLabelValue = (value: string): boolean => value === '' || isLabelName(value)
+
 const labelValue = text(
-  (value) => value === '' || isLabelName(value),
+  isLabelValue,
   `expected a label value: at most ${MAX_LABEL_CHARS} letters, digits, '-', '_' and '.'`,
 )
 
