@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Facts } from '../../lib/policies/facts.ts'
 import type { MakeOptions } from '../../lib/policies/make/policy.ts'
-import { make, pods, seen, service } from './generate-facts.ts'
+import { parsePolicies } from '../../lib/policies/parse.ts'
+import { jsonOf, make, pods, seen, service, yamlOf } from './generate-facts.ts'
 
 const WEB = pods('shop/Deployment/web', { app: 'web' }, { selectorLabels: { app: 'web' } })
 const API = pods('shop/Deployment/api', { app: 'api' }, { selectorLabels: { app: 'api' }, namedPorts: { http: 8080 } })
@@ -32,6 +33,44 @@ const from = (text: string) => {
   return seen(`${end} > shop/Deployment/web ${port}`, { seenBy: 'to' })
 }
 const tcp = (port: number | string) => ({ protocol: 'TCP', port })
+const HOST = { isHostNetwork: true, ips: ['192.168.0.7'], namedPorts: { metrics: 9100 } }
+
+test('pods on the host network behind a service: their addresses, and the number of a named port', async () => {
+  const facts = {
+    pods: [WEB, pods('mon/DaemonSet/exporter', { app: 'exporter' }, HOST)],
+    services: [service('mon/exporter', { app: 'exporter' }, '80:metrics')],
+    connections: [to('service mon/exporter 80')],
+  }
+  assert.deepEqual((await web(facts)).egress, [{ to: [{ ipBlock: { cidr: '192.168.0.7/32' } }], ports: [tcp(9100)] }])
+  assert.deepEqual((await web(facts, { format: 'cilium' })).egress, [
+    { toEntities: ['host', 'remote-node'], toPorts: [{ ports: [{ port: '9100', protocol: 'TCP' }] }] },
+  ])
+  const mixed = [...facts.pods, pods('mon/Deployment/exporter', { app: 'exporter' }, { namedPorts: { metrics: 9100 } })]
+  const { egress } = await web({ ...facts, pods: mixed })
+  assert.match(JSON.stringify(egress), /"podSelector":.*"app":"exporter"/)
+  assert.match(JSON.stringify(egress), /192\.168\.0\.7/)
+})
+
+test('pods on the host network between their runs are still nodes', async () => {
+  const scan = pods('mon/CronJob/scan', { app: 'scan' }, { ...HOST, isLiving: false })
+  const { ingress } = await web({ pods: [WEB, scan], connections: [from('mon/CronJob/scan 80')] })
+  assert.deepEqual(ingress, [{ from: [{ ipBlock: { cidr: '192.168.0.7/32' } }], ports: [tcp(80)] }])
+  const { gaps } = await make('mon/CronJob/scan', {
+    pods: [scan],
+    connections: [seen('mon/CronJob/scan > external 9.9.9.9 53/UDP')],
+  })
+  assert.deepEqual(gaps, ['it uses the host network, where most network plugins apply no policy'])
+})
+
+for (const [what, known, says] of [
+  ['a selector', service('shop/x', { 'a b': 'c' }, '80:80'), 'its selector is none of Kubernetes'],
+  ['a target port', service('shop/x', { app: 'x' }, '80:Not one'), 'its target port "Not one" is no name of a port'],
+] as const)
+  test(`${what} that the API server refuses is left out, so that it accepts the rest`, async () => {
+    const { egress, notes } = await web({ services: [known], connections: [to('service shop/x 80')] })
+    assert.deepEqual(egress, [])
+    assert.deepEqual(notes, [`LEFT OUT: egress to service shop/x: ${says}`])
+  })
 
 test('ends that nobody can name are left out, with the reason', async () => {
   const { ingress, egress, notes } = await web({
@@ -69,6 +108,52 @@ test('a pod without a workload is its own workload', async () => {
   assert.deepEqual(egress, [{ to: [{ podSelector: { matchLabels: { app: 'lone' } } }], ports: [tcp(80)] }])
 })
 
+test('of each kind of note 20 at most, so that an annotation can hold them', async () => {
+  const gone = Array.from({ length: 5_000 }, (_, i) => to(`pod shop/${'long-'.repeat(40)}${i} 80`))
+  const { notes } = await web({ connections: gone })
+  assert.equal(notes.length, 21)
+  assert.equal(notes.at(-1), 'LEFT OUT: +4980 more')
+  const dropped = Array.from({ length: 30 }, (_, i) => ({ ...to(`shop/Deployment/api ${100 + i}`), isDropped: true }))
+  const { notes: ofDropped } = await web({ connections: dropped })
+  assert.equal(ofDropped.length, 21)
+  assert.equal(ofDropped.at(-1), 'dropped, so not allowed: +10 more')
+})
+
+test('a name cannot start a line of its own, in comments or in JSON', async () => {
+  const connection = {
+    ...to('external 1.1.1.1 80'),
+    to: { type: 'pod' as const, namespace: 'shop', name: 'x\nNOTE: y' },
+  }
+  const facts = { pods: [WEB], connections: [connection, RESOLVER] }
+  const says = 'LEFT OUT: egress to "shop/Pod/x NOTE: y": no labels of its pods are known'
+  assert.ok((await yamlOf('shop/Deployment/web', facts)).includes(`# NOTE: ${says}\n`))
+  const { annotations } = JSON.parse(await jsonOf('shop/Deployment/web', facts)).metadata
+  assert.equal(annotations['example.test/notes'].split('\n')[0], says)
+})
+
+test('more than 25 external addresses on a port become 25 networks at most, of both families together', async () => {
+  const addresses = (count: number) =>
+    Array.from({ length: count }, (_, i) => [
+      to(`external 52.${i * 9}.1.1 443`),
+      to(`external 2600:0:${i}::1 443`),
+    ]).flat()
+  const cidrs = ({ egress }: { egress: readonly object[] }) =>
+    [...JSON.stringify(egress).matchAll(/"cidr":"([^"]*)"/g)].map(([, cidr]) => cidr!)
+  const many = await web({ connections: addresses(28) })
+  assert.ok(cidrs(many).length <= 25, `${cidrs(many).length}`)
+  assert.ok(cidrs(many).some((one) => one.includes(':')) && cidrs(many).some((one) => one.includes('.')))
+  assert.match(many.notes.join(), /^egress to 56 external addresses on 443\/TCP: these networks cover them: /)
+  assert.ok(cidrs(many).every((one) => many.notes.join().includes(one)))
+  const few = await web({ connections: addresses(12) })
+  assert.deepEqual([cidrs(few).length, few.notes], [24, []])
+})
+
+test('a note counts addresses, also where networks are named', async () => {
+  const connections = Array.from({ length: 60 }, (_, i) => to(`external 52.${i >> 1}.1.${i} 443`))
+  const { notes } = await web({ connections }, { cidr: '24' })
+  assert.match(notes.join(), /^egress to 60 external addresses/)
+})
+
 test('networks are never shorter than 8 bits: all addresses but private ones instead', async () => {
   const connections = Array.from({ length: 30 }, (_, i) => to(`external ${1 + i * 7}.1.1.1 443`))
   const { egress } = await web({ connections })
@@ -89,8 +174,39 @@ test('four ephemeral ports of a peer are named, five are all ports of the protoc
   assert.match(five.notes.join(), /5 ports from 32768 on were seen, so all ports of TCP are allowed/)
 })
 
+test('a broader rule replaces narrower ones, and their notes', async () => {
+  const twins = ['blue', 'green'].map((name) => pods(`shop/Deployment/${name}`, { app: 'front', tier: 'x' }))
+  const { egress, notes } = await web({
+    pods: [WEB, ...twins],
+    services: [service('shop/front', { app: 'front' }, '80:8080')],
+    connections: [to('service shop/front 80'), to('shop/Deployment/blue 8080')],
+  })
+  assert.deepEqual(egress, [{ to: [{ podSelector: { matchLabels: { app: 'front' } } }], ports: [tcp(8080)] }])
+  assert.deepEqual(notes, [])
+})
+
 test('a peer that cannot be told from another one: a note names the other', async () => {
   const twins = ['blue', 'green'].map((name) => pods(`shop/Deployment/${name}`, { app: 'front' }))
   const { notes } = await web({ pods: [WEB, ...twins], connections: [to('shop/Deployment/blue 80')] })
   assert.deepEqual(notes, ['egress to shop/Deployment/blue: its labels also select the pods of shop/Deployment/green'])
+})
+
+test('services without a selector allow their port to everyone, and all of them are named', async () => {
+  const { egress, notes } = await web({
+    services: [service('shop/one', null, '80:8080'), service('shop/two', null, '81:8080')],
+    connections: [to('service shop/two 81'), to('service shop/one 80')],
+  })
+  assert.deepEqual(egress, [{ ports: [tcp(8080)] }])
+  assert.match(notes.join(), /^egress to service shop\/one, service shop\/two: they have no selector/)
+})
+
+test('what is made can be read again, whatever clients sent', async () => {
+  const odd = pods('odd-é/Deployment/é', { app: 'x' })
+  const facts = {
+    pods: [WEB, odd],
+    services: [service('odd-é/x', { app: 'x' }, '80:80')],
+    connections: [to('odd-é/Deployment/é 80'), to('service odd-é/x 80'), RESOLVER],
+  }
+  for (const format of ['kubernetes', 'cilium'] as const)
+    assert.equal((await parsePolicies(await yamlOf('shop/Deployment/web', facts, { format }), 'yaml')).length, 1)
 })

@@ -1,5 +1,5 @@
 import type { Service } from '../facts.ts'
-import type { Pair } from './observed.ts'
+import type { Pair } from './peers.ts'
 
 /** The namespaces that resolvers of a cluster run in. */
 export const RESOLVER_NAMESPACES = ['kube-system', 'openshift-dns']

@@ -34,7 +34,7 @@ const usable = (labels: Labels): Labels =>
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   )
 
-const hasAll = (labels: Labels, wanted: Labels): boolean =>
+export const hasAll = (labels: Labels, wanted: Labels): boolean =>
   Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value)
 
 /** The labels that select a workload; `others` are selected, too. */

@@ -12,10 +12,13 @@ import { Topology } from '../topology.ts'
 import { isResolverSeen, usualResolver } from './dns.ts'
 import { invalidKeys, selectionOf, workloadText } from './labels.ts'
 import { type Made, manifestOf } from './manifests.ts'
-import { connectionsOf, endText, Observer, towards } from './observed.ts'
+import { Notes } from './notes.ts'
+import { connectionsOf, observe } from './observed.ts'
+import { endText, towards } from './peers.ts'
 import { pruned } from './prune.ts'
+import { present, Reach } from './reach.ts'
 import { type MadeRule, rulesOf } from './rules.ts'
-import { listed, portText, widened } from './widen.ts'
+import { listed, noteWider, portText, widened } from './widen.ts'
 
 /** Kinds of dropped flows that are named at most. */
 const MAX_DROPPED = 20
@@ -52,19 +55,19 @@ export class PolicyMaker {
   readonly #facts: Facts
   readonly #options: MakeOptions
   readonly #topology: Topology
-  readonly #observer: Observer
+  readonly #reach: Reach
 
   constructor(facts: Facts, options: MakeOptions) {
     this.#facts = facts
     this.#options = options
     this.#topology = new Topology(facts)
-    this.#observer = new Observer(facts, options)
+    this.#reach = new Reach(facts, options)
   }
 
   /** @throws HttpError 409 if no labels select the workload alone */
   async make(workload: Workload, watched: Watched, slice = new Slice()): Promise<MadePolicy> {
     const { format, prefix } = this.#options
-    const notes = new Set<string>()
+    const notes = new Notes()
     const selector = this.#selectorOf(workload, notes)
     const rules: Partial<Record<DirectionName, MadeRule[]>> = {}
     const seen = this.#seenOf(workload)
@@ -86,10 +89,7 @@ export class PolicyMaker {
     return {
       ...{ workload, gaps, observedSince },
       manifest: manifestOf(format, made),
-      notes: [
-        ...[...notes].sort(),
-        ...this.#notesOf(directionsOf(this.#options).flatMap((direction) => seen[direction])),
-      ],
+      notes: [...notes.all(), ...this.#notesOf(directionsOf(this.#options).flatMap((direction) => seen[direction]))],
       rules: directionsOf(this.#options).flatMap((direction) => rulesText(rules[direction]!, direction)),
     }
   }
@@ -102,29 +102,34 @@ export class PolicyMaker {
   async #rulesOf(
     connections: readonly Connection[],
     direction: DirectionName,
-    notes: Set<string>,
+    notes: Notes,
     slice: Slice,
   ): Promise<MadeRule[]> {
     const { format } = this.#options
-    const observed = widened(await this.#observer.observe(connections, direction, notes, slice), direction, notes)
+    const found = await observe(this.#reach, connections, direction, notes, slice)
+    const observed = widened(found, direction, notes)
     const pairs = await pruned(observed, direction, this.#topology, format, slice)
+    noteWider(pairs, direction, notes)
     if (direction === 'ingress' || isResolverSeen(observed)) return rulesOf(pairs)
-    notes.add('egress to a resolver was not seen: the usual rule for the one of the cluster is added')
+    notes.add('dns', 'egress to a resolver was not seen: the usual rule for the one of the cluster is added')
     return rulesOf([...pairs, ...usualResolver(this.#facts.services)])
   }
 
-  #selectorOf(workload: Workload, notes: Set<string>) {
-    const pods = this.#observer.podsOf(workload.namespace)
+  #selectorOf(workload: Workload, notes: Notes) {
+    const pods = this.#reach.podsOf(workload.namespace)
     const selection = selectionOf(workload, pods)
     const text = quoted(workloadText(workload))
     const invalid = invalidKeys(pods.filter((one) => workloadText(one.workload) === workloadText(workload)))
     if (invalid.length > 0)
-      notes.add(`labels of the workload that Kubernetes refuses are not used: ${listed(invalid.map(quoted).sort())}`)
+      notes.add(
+        'own',
+        `labels of the workload that Kubernetes refuses are not used: ${listed(invalid.map(quoted).sort())}`,
+      )
     if (selection === null)
       throw unselectable(`no labels of ${text} are known that do not change with a revision or a pod`)
     if (selection.others.length === 0) return selection.labels
     const others = listed(selection.others.map((one) => quoted(workloadText(one))))
-    if (selection.isPosted) notes.add(`the selector of the workload also selects the pods of ${others}`)
+    if (selection.isPosted) notes.add('own', `the selector of the workload also selects the pods of ${others}`)
     else throw unselectable(`no labels select ${text} alone: its pods share them with those of ${others}`)
     return selection.labels
   }
@@ -137,10 +142,10 @@ export class PolicyMaker {
 
   #gapsOf(workload: Workload, watched: Watched, seen: readonly Connection[], observedSince: string | null): string[] {
     const { min_days: minDays, now } = this.#options
-    const own = this.#observer
+    const own = this.#reach
       .podsOf(workload.namespace)
       .filter((one) => workloadText(one.workload) === workloadText(workload))
-    const isHostNetwork = own.some((one) => one.isLiving && one.isHostNetwork === true)
+    const isHostNetwork = present(own).some((one) => one.isHostNetwork === true)
     const isLate = observedSince !== null && millisOf(now) - millisOf(observedSince) < minDays * DAY_MS
     return [
       ...(seen.some(({ isDropped }) => !isDropped) ? [] : ['nothing was observed']),

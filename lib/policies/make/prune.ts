@@ -5,7 +5,7 @@ import type { Connection } from '../facts.ts'
 import { NAMESPACE_NAME, type Peer, type Policy, type PortRange } from '../policy.ts'
 import type { Topology } from '../topology.ts'
 import { asSelector } from './labels.ts'
-import { type Pair, peerKey, type RulePeer, type RulePort } from './observed.ts'
+import { type Pair, peerKey, type RulePeer, type RulePort } from './peers.ts'
 
 /** Private networks are no external addresses, however wide a block is. */
 export const PRIVATE = { 4: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'], 6: ['fc00::/7'] }

@@ -1,5 +1,5 @@
 import { textOfBlock } from '../block.ts'
-import { type Pair, peerKey, type RulePeer, type RulePort } from './observed.ts'
+import { type Pair, peerKey, type RulePeer, type RulePort } from './peers.ts'
 
 /** Peers that are allowed on the same ports, so that each combination was observed. */
 export interface MadeRule {

@@ -2,7 +2,8 @@
 
 import { type Block, covering, hasBlock, textOfBlock } from '../block.ts'
 import type { DirectionName } from '../evaluate.ts'
-import { type Pair, peerKey, type RulePeer, type RulePort, towards } from './observed.ts'
+import type { Notes } from './notes.ts'
+import { type Pair, peerKey, type RulePeer, type RulePort, towards } from './peers.ts'
 
 /** Ports from here on are given to clients by the kernel (net.ipv4.ip_local_port_range). */
 const FIRST_EPHEMERAL = 32_768
@@ -11,18 +12,21 @@ const MANY_EXTERNAL = 25
 const MAX_NAMED = 5
 
 /** Pairs with many ephemeral ports, or many external addresses, as fewer and wider ones; notes say so. */
-export const widened = (pairs: readonly Pair[], direction: DirectionName, notes: Set<string>): readonly Pair[] => {
-  const found = withoutManyExternals(withoutEphemeral(pairs, direction, notes), direction, notes)
-  for (const { peer, port, names } of found) {
-    if (peer.type === 'anyone') notes.add(noteOfAnyone(names, port))
-    if (peer.type === 'pods' && peer.others.length > 0)
-      notes.add(`${towards(direction)} ${listed(names)}: its labels also select the pods of ${listed(peer.others)}`)
+export const widened = (pairs: readonly Pair[], direction: DirectionName, notes: Notes): readonly Pair[] =>
+  withoutManyExternals(withoutEphemeral(pairs, direction, notes), direction, notes)
+
+/** Notes of the pairs that a policy has: what they allow beside what was seen. */
+export function noteWider(pairs: readonly Pair[], direction: DirectionName, notes: Notes): void {
+  for (const { peer, port, names } of pairs) {
+    if (peer.type === 'anyone') notes.add('any endpoint', noteOfAnyone(names, port))
+    if (peer.type !== 'pods' || peer.others.length === 0) continue
+    const others = listed(peer.others)
+    notes.add('shared labels', `${towards(direction)} ${listed(names)}: its labels also select the pods of ${others}`)
   }
-  return found
 }
 
 /** Many ephemeral ports of one peer are ports of clients that listen, of passive FTP or RPC: they change. */
-function withoutEphemeral(pairs: readonly Pair[], direction: DirectionName, notes: Set<string>): readonly Pair[] {
+function withoutEphemeral(pairs: readonly Pair[], direction: DirectionName, notes: Notes): readonly Pair[] {
   const isEphemeral = ({ port }: Pair) => typeof port.port === 'number' && port.port >= FIRST_EPHEMERAL
   const groups = new Map<string, Pair[]>()
   for (const pair of pairs) {
@@ -35,6 +39,7 @@ function withoutEphemeral(pairs: readonly Pair[], direction: DirectionName, note
     const [first] = group
     const names = [...new Set(group.flatMap((one) => one.names))].sort()
     notes.add(
+      'ephemeral',
       `${towards(direction)} ${listed(names)}: ${ephemeral.length} ports from ` +
         `${FIRST_EPHEMERAL} on were seen, so all ports of ${first!.port.protocol} are allowed`,
     )
@@ -43,7 +48,7 @@ function withoutEphemeral(pairs: readonly Pair[], direction: DirectionName, note
   })
 }
 
-function withoutManyExternals(pairs: readonly Pair[], direction: DirectionName, notes: Set<string>): readonly Pair[] {
+function withoutManyExternals(pairs: readonly Pair[], direction: DirectionName, notes: Notes): readonly Pair[] {
   const groups = new Map<string, Pair[]>()
   for (const pair of pairs) {
     const key = pair.peer.type === 'external' ? JSON.stringify(pair.port) : ''
@@ -53,9 +58,11 @@ function withoutManyExternals(pairs: readonly Pair[], direction: DirectionName, 
     if (key === '' || group.length <= MANY_EXTERNAL) return group
     const { port } = group[0]!
     const own = (one: Pair) => (one.peer as RulePeer & { block: Block }).block
-    const networks = covering(group.map(own), MANY_EXTERNAL)
+    const networks = networksOf(group.map(own))
+    const count = new Set(group.flatMap(({ names }) => names)).size
     notes.add(
-      `${towards(direction)} ${group.length} external addresses on ${portText(port)}: ` +
+      'external',
+      `${towards(direction)} ${count} external addresses on ${portText(port)}: ` +
         `these networks cover them: ${networks.map(textOfBlock).sort().join(', ')}`,
     )
     return networks.map((block) => {
@@ -69,6 +76,14 @@ function withoutManyExternals(pairs: readonly Pair[], direction: DirectionName, 
       }
     })
   })
+}
+
+/** At most `MANY_EXTERNAL` networks; each family has the part of them that it has of the addresses. */
+function networksOf(blocks: readonly Block[]): Block[] {
+  const [four, six] = [4, 6].map((family) => blocks.filter((one) => one.family === family)) as [Block[], Block[]]
+  const part = Math.round((MANY_EXTERNAL * six.length) / blocks.length)
+  const forSix = six.length === 0 ? 0 : Math.min(Math.max(part, 1), four.length === 0 ? part : MANY_EXTERNAL - 1)
+  return [...covering(four, MANY_EXTERNAL - forSix), ...covering(six, forSix)]
 }
 
 const noteOfAnyone = (names: readonly string[], port: RulePort): string =>

@@ -1,0 +1,159 @@
+/** The peers and ports that a policy has to name for the ends of connections (docs/contract.md#network-policies). */
+import { quoted } from '../../text/yaml.ts'
+import type { Connection, End, Facts, PodGroup, Service } from '../facts.ts'
+import { isLabelValue, isPortName } from '../parse/fields.ts'
+import { hasAll, isValidLabel, selectionOf, workloadText } from './labels.ts'
+import { blocks, type RulePeer, type RulePort } from './peers.ts'
+
+export interface Wanted {
+  readonly format: 'kubernetes' | 'cilium'
+  readonly cidr: 'exact' | '24'
+}
+
+/** A peer and its port. */
+export interface Reached {
+  readonly peer: RulePeer
+  readonly port: RulePort
+}
+
+/** What was found; faults say what no policy can name. */
+export interface Found {
+  readonly reached: readonly Reached[]
+  readonly faults: readonly string[]
+}
+
+interface FoundPeers {
+  readonly peers: readonly RulePeer[]
+  readonly faults: readonly string[]
+}
+
+const nothing = (fault: string) => ({ reached: [], peers: [], faults: [fault] })
+const peersOrFault = (found: readonly RulePeer[] | string): FoundPeers =>
+  typeof found === 'string' ? nothing(found) : { peers: found, faults: [] }
+
+/** The living pods, or the dead ones where none lives. */
+export function present(groups: readonly PodGroup[]): readonly PodGroup[] {
+  const living = groups.filter(({ isLiving }) => isLiving)
+  return living.length > 0 ? living : groups
+}
+
+const isOnHost = ({ isHostNetwork }: PodGroup): boolean => isHostNetwork === true
+
+export class Reach {
+  readonly #wanted: Wanted
+  readonly #services: ReadonlyMap<string, Service>
+  readonly #groups = new Map<string, PodGroup[]>()
+  readonly #found = new Map<string, Found>()
+  readonly #peers = new Map<string, FoundPeers>()
+
+  constructor({ services, pods }: Pick<Facts, 'services' | 'pods'>, wanted: Wanted) {
+    this.#wanted = wanted
+    this.#services = new Map(services.map((one) => [`${one.namespace}/${one.name}`, one]))
+    for (const one of pods) {
+      const groups = this.#groups.get(one.workload.namespace)
+      if (groups === undefined) this.#groups.set(one.workload.namespace, [one])
+      else groups.push(one)
+    }
+  }
+
+  /** The pods of a namespace. */
+  podsOf(namespace: string): readonly PodGroup[] {
+    return this.#groups.get(namespace) ?? []
+  }
+
+  /** What allows one of the connections of an end. */
+  of(connection: Connection, other: End): Found {
+    const port = this.#portOf(connection)
+    if (typeof port === 'string') return nothing(port)
+    if (other.type === 'service') return this.#behind(other, port)
+    const { peers, faults } = this.#peersOf(other)
+    return { reached: peers.map((peer) => ({ peer, port })), faults }
+  }
+
+  /** The port that the server listens on, or the reason why it is not known. */
+  #portOf({ to, port, protocol }: Connection): RulePort | string {
+    if (!/^\d{1,5}$/.test(port) || Number(port) === 0 || Number(port) > 65_535)
+      return `its port ${quoted(port)} is none`
+    if (!['TCP', 'UDP', 'SCTP'].includes(protocol.toUpperCase()))
+      return `no policy knows the protocol ${quoted(protocol)}`
+    const found = { protocol: protocol.toUpperCase(), port: Number(port) }
+    if (to.type !== 'service') return found
+    const service = this.#services.get(`${to.namespace}/${to.name}`)
+    if (service === undefined) return 'the service is not known any more'
+    const served = service.ports.find((one) => one.port === found.port && one.protocol === found.protocol)
+    if (served === undefined) return `it has no port ${port}/${found.protocol}`
+    const { targetPort } = served
+    if (typeof targetPort === 'string' && !isPortName(targetPort))
+      return `its target port ${quoted(targetPort)} is no name of a port`
+    return { ...found, port: targetPort }
+  }
+
+  #peersOf(end: Exclude<End, { type: 'service' }>): FoundPeers {
+    if (end.type === 'node') return this.#nodes([end.ip])
+    if (end.type === 'external' || end.type === 'unresolved')
+      return peersOrFault(blocks(end.type, [end.ip], this.#wanted.cidr === '24'))
+    const key = JSON.stringify(end)
+    const found = this.#peers.get(key) ?? this.#podsOf(end as End & { type: 'workload' | 'pod' })
+    this.#peers.set(key, found)
+    return found
+  }
+
+  /** Cilium knows nodes by themselves, and not by address. */
+  #nodes(ips: readonly (string | null)[]): FoundPeers {
+    return peersOrFault(this.#wanted.format === 'cilium' ? [{ type: 'nodes' }] : blocks('node', ips, false))
+  }
+
+  /** What a service sends connections to: by its selector, but selectors do not match pods on the host network. */
+  #behind(end: End & { type: 'service' }, port: RulePort): Found {
+    const key = JSON.stringify([end.namespace, end.name, port])
+    const found = this.#found.get(key) ?? this.#lookBehind(end, port)
+    this.#found.set(key, found)
+    return found
+  }
+
+  #lookBehind({ namespace, name }: End & { type: 'service' }, port: RulePort): Found {
+    const selector = this.#services.get(`${namespace}/${name}`)?.selector
+    if (selector === undefined) return nothing('the service is not known any more')
+    if (selector === null) {
+      const isApiServer = this.#wanted.format === 'cilium' && namespace === 'default' && name === 'kubernetes'
+      return { reached: [{ peer: { type: isApiServer ? 'apiserver' : 'anyone' }, port }], faults: [] }
+    }
+    if (!isLabelValue(namespace) || !Object.entries(selector).every(isValidLabel))
+      return nothing('its selector is none of Kubernetes')
+    const groups = present(this.podsOf(namespace).filter(({ labels }) => hasAll(labels, selector)))
+    const onHost = groups.filter(isOnHost)
+    const peer: RulePeer = { type: 'pods', namespace, labels: selector, isService: true, others: [] }
+    const found = onHost.map((group) => this.#onHost(group, port))
+    return {
+      reached: [
+        ...(groups.length > 0 && onHost.length === groups.length ? [] : [{ peer, port }]),
+        ...found.flatMap(({ reached }) => reached),
+      ],
+      faults: found.flatMap(({ faults }) => faults),
+    }
+  }
+
+  /** Pods on the host network have addresses of nodes, which have no names of ports. */
+  #onHost({ ips, namedPorts }: PodGroup, { protocol, port: wanted }: RulePort): Found {
+    const isKnown = typeof wanted !== 'string' || Object.hasOwn(namedPorts ?? {}, wanted)
+    if (!isKnown) return nothing(`its pods on the host network have no port ${wanted}`)
+    const port = { protocol, port: typeof wanted === 'string' ? namedPorts![wanted]! : wanted }
+    const { peers, faults } = this.#nodes(ips)
+    return { reached: peers.map((peer) => ({ peer, port })), faults }
+  }
+
+  #podsOf(end: End & { type: 'workload' | 'pod' }): FoundPeers {
+    const workload = end.type === 'workload' ? end : { namespace: end.namespace, kind: 'Pod', name: end.name }
+    const namespace = this.podsOf(workload.namespace)
+    const own = present(namespace.filter((one) => workloadText(one.workload) === workloadText(workload)))
+    const onHost = own.filter(isOnHost)
+    const nodes = onHost.length === 0 ? { peers: [], faults: [] } : this.#nodes(onHost.flatMap(({ ips }) => ips))
+    if (onHost.length > 0 && onHost.length === own.length) return nodes
+    const selection = isLabelValue(workload.namespace) ? selectionOf(workload, namespace) : null
+    if (selection === null) return { ...nodes, faults: [...nodes.faults, 'no labels of its pods are known'] }
+    const { labels } = selection
+    const others = selection.others.map((one) => quoted(workloadText(one)))
+    const pods: RulePeer = { type: 'pods', namespace: workload.namespace, labels, isService: false, others }
+    return { peers: [pods, ...nodes.peers], faults: nodes.faults }
+  }
+}
