@@ -117,9 +117,7 @@ export async function makePolicies(
       unselectable.push(error.message.trim())
     }
   }
-  if (unselectable.length > 0 && !options.acknowledgePartial)
-    throw new HttpError(409, `${unselectable.join('\n')}\n`, headersOf([]))
-  requireComplete(made, options)
+  requireComplete(made, options, unselectable)
   const headers = headersOf(unselectable.length > 0 ? [] : made)
   const left = unselectable.map((one) => `LEFT OUT, and cut off by this policy: ${one}`)
   if (options.output === 'json') {
@@ -166,9 +164,14 @@ async function readAll(
 
 const keyOf = ({ workload }: WatchedWorkload) => `${workload.kind}/${workload.name}`
 
-function requireComplete(made: readonly MadePolicy[], options: MakeOptions): void {
+function requireComplete(
+  made: readonly MadePolicy[],
+  options: MakeOptions,
+  unselectable: readonly string[] = [],
+): void {
   const refused = made.filter(({ gaps }) => gaps.length > 0)
-  if (refused.length > 0 && !options.acknowledgePartial) throw new HttpError(409, refusalOf(refused), headersOf(made))
+  if (refused.length + unselectable.length === 0 || options.acknowledgePartial) return
+  throw new HttpError(409, refusalOf(refused, unselectable), headersOf(unselectable.length > 0 ? [] : made))
 }
 
 function headersOf(made: readonly MadePolicy[]): Record<string, string> {

@@ -65,6 +65,8 @@ test('GET /namespaces/{namespace}/networkpolicies 409: names each workload that 
   await seed(own, [pod('twin', '10.1.0.3', { app: 'web' })], [], [])
   const colliding = await own.get('/namespaces/shop/networkpolicies')
   assert.match(colliding.text, /^refused: no labels select shop\/Deployment\/web alone/m)
+  assert.match(colliding.text, /^refused: shop\/Deployment\/idle: nothing was observed$/m)
+  assert.match(colliding.text, /acknowledgePartial=true$/m)
   const { status, text, headers } = await own.get('/namespaces/shop/networkpolicies?acknowledgePartial=true')
   assert.deepEqual([status, headers.get('x-kguardian-capture-complete')], [200, 'false'])
   assert.match(text, /^# LEFT OUT, and cut off by this policy: refused: no labels select shop\/Deployment\/twin alone/m)

@@ -116,7 +116,7 @@ test('of each kind of note 20 at most, so that an annotation can hold them', asy
   const dropped = Array.from({ length: 30 }, (_, i) => ({ ...to(`shop/Deployment/api ${100 + i}`), isDropped: true }))
   const { notes: ofDropped } = await web({ connections: dropped })
   assert.equal(ofDropped.length, 21)
-  assert.equal(ofDropped.at(-1), 'dropped, so not allowed: +10 more')
+  assert.equal(ofDropped.at(-1), 'dropped: +10 more')
 })
 
 test('a name cannot start a line of its own, in comments or in JSON', async () => {
@@ -209,4 +209,84 @@ test('what is made can be read again, whatever clients sent', async () => {
   }
   for (const format of ['kubernetes', 'cilium'] as const)
     assert.equal((await parsePolicies(await yamlOf('shop/Deployment/web', facts, { format }), 'yaml')).length, 1)
+})
+
+test('what was dropped is no rule; a note says whether it is allowed, because it was also answered', async () => {
+  const dropped = (text: string) => ({ ...to(text), isDropped: true })
+  const { egress, notes } = await web({
+    services: [service('shop/api', { app: 'api' }, '80:8080')],
+    connections: [
+      ...[dropped('shop/Deployment/api 8080'), dropped('shop/Deployment/api 8081'), dropped('service shop/api 80')],
+      to('service shop/api 80'),
+    ],
+  })
+  assert.equal(egress.length, 1)
+  assert.deepEqual(notes, [
+    'dropped at times, but allowed: shop/Deployment/web to service shop/api on 80/TCP',
+    'dropped at times, but allowed: shop/Deployment/web to shop/Deployment/api on 8080/TCP',
+    'dropped, so not allowed: shop/Deployment/web to shop/Deployment/api on 8081/TCP',
+  ])
+})
+
+test('servers that reported other ports than the target port of their service: both, with a note', async () => {
+  const services = [service('shop/api', { app: 'api' }, '80:http')]
+  const byServer = (port: number) => ({ ...to(`shop/Deployment/api ${port}`), seenBy: 'to' as const })
+  const differs = await web({ services, connections: [to('service shop/api 80'), byServer(9000)] })
+  assert.deepEqual(differs.egress, [
+    { to: [{ podSelector: { matchLabels: { app: 'api' } } }], ports: [tcp(9000), tcp('http')] },
+  ])
+  assert.deepEqual(differs.notes, [
+    'egress to service shop/api: the servers behind service shop/api reported 9000/TCP and not its target port 8080: ' +
+      'both are allowed',
+  ])
+  const agrees = await web({ services, connections: [to('service shop/api 80'), byServer(8080), byServer(9000)] })
+  assert.deepEqual(agrees.notes, [])
+  const { manifest } = await make('shop/Deployment/api', {
+    pods: [WEB, API],
+    services,
+    connections: [to('service shop/api 80'), byServer(8080)],
+  })
+  const ports = [{ from: [{ podSelector: { matchLabels: { app: 'web' } } }], ports: [tcp('http')] }]
+  assert.deepEqual((manifest.spec as Spec).ingress, ports, 'the name stands for its number')
+})
+
+test('a resolver that listens elsewhere is one, by the name of its port', async () => {
+  const resolver = pods('openshift-dns/DaemonSet/dns-default', { dns: 'default' }, { namedPorts: { dns: 5353 } })
+  const services = [service('openshift-dns/dns-default', { dns: 'default' }, '53/UDP:dns')]
+  const connections = [to('openshift-dns/DaemonSet/dns-default 5353/UDP')]
+  const { notes } = await make('shop/Deployment/web', { pods: [WEB, resolver], services, connections })
+  assert.deepEqual(notes, [])
+})
+
+test('the usual rule for a resolver: as its service says, or of the usual labels', async () => {
+  const usual = async (...services: Facts['services']) => {
+    const connections = [to('external 1.1.1.1 443')]
+    const { manifest, notes } = await make('shop/Deployment/web', { pods: [WEB], services, connections })
+    assert.match(notes.join(), /a resolver was not seen/)
+    return JSON.stringify((manifest.spec as Spec).egress)
+  }
+  assert.match(await usual(), /"k8s-app":"kube-dns".*\{"protocol":"TCP","port":53\},\{"protocol":"UDP","port":53\}/)
+  const kubeDns = service('kube-system/kube-dns', { 'k8s-app': 'coredns' }, '53/UDP:dns', '53/TCP:dns-tcp')
+  const other = service('kube-system/adguard', { app: 'adguard' }, '53/UDP:53')
+  assert.match(await usual(other, kubeDns), /"k8s-app":"coredns".*"dns-tcp".*"dns"/)
+})
+
+test('in JSON an annotation says what the comments of YAML say', async () => {
+  const facts = { pods: [WEB], connections: [RESOLVER] }
+  const { annotations } = JSON.parse(await jsonOf('shop/Deployment/web', facts)).metadata
+  assert.match(annotations['example.test/notes'], /^The broker cannot know whether the network plugin enforces/)
+})
+
+test('each workload has a policy of its own name, which Kubernetes accepts', async () => {
+  const long = 'a'.repeat(250)
+  const odd = ['shop/deployment/web', 'shop/Deployment/Web', 'shop/Deny/default', `shop/Deployment/${long}`]
+  const all = ['shop/Deployment/web', 'shop/StatefulSet/web', ...odd, `shop/StatefulSet/${long}`, 'shop/Pod/é']
+  const names: string[] = []
+  for (const one of all) {
+    const { manifest } = await make(one, { pods: [pods(one, { app: 'x' })] })
+    names.push((manifest.metadata as { name: string }).name)
+  }
+  assert.deepEqual(names.slice(0, 2), ['web-deployment', 'web-statefulset'])
+  assert.equal(new Set([...names, 'default-deny']).size, all.length + 1)
+  for (const name of names) assert.match(name, /^(?=.{1,253}$)[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/)
 })

@@ -1,20 +1,37 @@
-import type { Service } from '../facts.ts'
+import type { Connection, Service } from '../facts.ts'
+import { workloadText } from './labels.ts'
 import type { Pair } from './peers.ts'
+import type { Reach } from './reach.ts'
 
 /** The namespaces that resolvers of a cluster run in. */
 export const RESOLVER_NAMESPACES = ['kube-system', 'openshift-dns']
 const PORT = 53
 
-/** Whether a resolver was seen: something on port 53, or a service of that port. */
-export const isResolverSeen = (pairs: readonly Pair[]): boolean =>
-  pairs.some(({ connections }) => connections.some(({ port }) => port === String(PORT)))
+/** Whether a resolver was seen: something on port 53, a service of that port, or pods that call their port `dns`. */
+export const isResolverSeen = (pairs: readonly Pair[], reach: Reach): boolean =>
+  pairs.some(({ connections }) => connections.some((one) => one.port === String(PORT) || isNamedDns(one, reach)))
+
+function isNamedDns({ to, port }: Connection, reach: Reach): boolean {
+  if (to.type !== 'workload') return false
+  const own = reach.podsOf(to.namespace).filter((one) => workloadText(one.workload) === workloadText(to))
+  return own.some(({ namedPorts }) =>
+    Object.entries(namedPorts ?? {}).some(([name, number]) => name.startsWith('dns') && String(number) === port),
+  )
+}
+
+/** Names of the service of the resolver; others on its port, such as filters of advertisements, come after them. */
+const USUAL = ['kube-system/kube-dns', 'openshift-dns/dns-default']
+const placeOf = (service: Service): string => {
+  const text = `${service.namespace}/${service.name}`
+  return `${USUAL.includes(text) ? 0 : 1}${text}`
+}
 
 /** The pairs of the usual rule: the resolver of the cluster, as its service says where that is known. */
 export function usualResolver(services: readonly Service[]): Pair[] {
   const [service] = services
     .filter((one) => RESOLVER_NAMESPACES.includes(one.namespace) && one.selector !== null)
     .filter(({ ports }) => ports.some(({ port, protocol }) => port === PORT && protocol === 'UDP'))
-    .sort((a, b) => (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1))
+    .sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
   const namespace = service?.namespace ?? 'kube-system'
   const labels = service?.selector ?? { 'k8s-app': 'kube-dns' }
   return ['UDP', 'TCP'].map((protocol) => {
@@ -22,7 +39,7 @@ export function usualResolver(services: readonly Service[]): Pair[] {
     return {
       peer: { type: 'pods', namespace, labels, isService: true, others: [] },
       port: { protocol, port: target },
-      ...{ names: [`the resolver of the cluster`], connections: [] },
+      ...{ names: ['the resolver of the cluster'], connections: [] },
     }
   })
 }

@@ -33,9 +33,10 @@ const notesAs = (notes: readonly string[], { prefix }: MakeOptions): Record<stri
 
 /** JSON has no comments: what they would say is an annotation. */
 export function withNotes({ manifest, notes }: MadePolicy, options: MakeOptions): Manifest {
-  if (notes.length === 0) return manifest
   const { annotations, ...metadata } = manifest.metadata as { annotations: Record<string, string> }
-  const sorted = Object.entries({ ...annotations, ...notesAs(notes, options) }).sort(([a], [b]) => (a < b ? -1 : 1))
+  const sorted = Object.entries({ ...annotations, ...notesAs([...notes, UNKNOWABLE.join(' ')], options) }).sort(
+    ([a], [b]) => (a < b ? -1 : 1),
+  )
   return { ...manifest, metadata: { ...metadata, annotations: Object.fromEntries(sorted) } }
 }
 
@@ -52,15 +53,17 @@ function headerOf({ workload, gaps, notes, rules, observedSince }: MadePolicy): 
   return lines.map(comment).join('')
 }
 
-/** The text of a refusal; each workload with its gaps. */
+/** The text of a refusal: workloads that no labels select, and each of the others with its gaps. */
 export function refusalOf(
   refused: readonly { readonly workload: Workload; readonly gaps: readonly string[] }[],
+  unselectable: readonly string[] = [],
 ): string {
   const lines = refused.flatMap(({ workload, gaps }) => {
     const text = quoted(workloadText(workload))
     return gaps.map((gap) => `refused: ${text}: ${gap}`)
   })
   return `${[
+    ...unselectable,
     ...lines,
     'a policy would cut off what was not seen',
     'wait until more was observed, or lower min_days, or ask for it as it is with acknowledgePartial=true',

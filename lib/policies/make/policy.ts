@@ -1,7 +1,6 @@
 /** A policy for a workload that allows what was seen (docs/contract.md#network-policies). */
 import { HttpError } from '../../errors.ts'
 import { Slice } from '../../event-loop/slices.ts'
-import { DNS_NAME, MAX_DNS_NAME_CHARS } from '../../seccomp/names.ts'
 import { captureHeaders } from '../../seccomp/partial-capture.ts'
 import { type Manifest, quoted } from '../../text/yaml.ts'
 import { parseNaive } from '../../time/timestamp.ts'
@@ -12,8 +11,10 @@ import { Topology } from '../topology.ts'
 import { isResolverSeen, usualResolver } from './dns.ts'
 import { invalidKeys, selectionOf, workloadText } from './labels.ts'
 import { type Made, manifestOf } from './manifests.ts'
+import { nameOf } from './name.ts'
 import { Notes } from './notes.ts'
 import { connectionsOf, observe } from './observed.ts'
+import { noteOtherPorts } from './other-ports.ts'
 import { endText, towards } from './peers.ts'
 import { pruned } from './prune.ts'
 import { present, Reach } from './reach.ts'
@@ -110,7 +111,8 @@ export class PolicyMaker {
     const observed = widened(found, direction, notes)
     const pairs = await pruned(observed, direction, this.#topology, format, slice)
     noteWider(pairs, direction, notes)
-    if (direction === 'ingress' || isResolverSeen(observed)) return rulesOf(pairs)
+    noteOtherPorts(connections, direction, this.#topology, notes)
+    if (direction === 'ingress' || isResolverSeen(observed, this.#reach)) return rulesOf(pairs)
     notes.add('dns', 'egress to a resolver was not seen: the usual rule for the one of the cluster is added')
     return rulesOf([...pairs, ...usualResolver(this.#facts.services)])
   }
@@ -159,13 +161,23 @@ export class PolicyMaker {
 
   /** Connections that nobody answered, and the window. */
   #notesOf(seen: readonly Connection[]): string[] {
+    const keyOf = (connection: Connection) => {
+      const { to, port } = this.#topology.behindService(connection)
+      const ends = [this.#topology.keyOf(connection.from), this.#topology.keyOf(to)]
+      return JSON.stringify([...ends, port, connection.protocol.toUpperCase()])
+    }
+    const answered = new Set(seen.filter(({ isDropped }) => !isDropped).map(keyOf))
     const dropped = seen
       .filter(({ isDropped }) => isDropped)
-      .map((one) => `${endText(one.from)} to ${endText(one.to)} on ${portText({ ...one, port: one.port })}`)
+      .map((one) => {
+        const says = answered.has(keyOf(one)) ? 'dropped at times, but allowed' : 'dropped, so not allowed'
+        return `${says}: ${endText(one.from)} to ${endText(one.to)} on ${quoted(one.port)}/${quoted(one.protocol)}`
+      })
     const distinct = [...new Set(dropped)].sort()
+    const more = distinct.length - MAX_DROPPED
     return [
-      ...distinct.slice(0, MAX_DROPPED).map((one) => `dropped, so not allowed: ${one}`),
-      ...(distinct.length > MAX_DROPPED ? [`dropped, so not allowed: +${distinct.length - MAX_DROPPED} more`] : []),
+      ...distinct.slice(0, MAX_DROPPED),
+      ...(more > 0 ? [`dropped: +${more} more`] : []),
       ...(this.#options.since === null
         ? []
         : [
@@ -185,14 +197,3 @@ const rulesText = (rules: readonly MadeRule[], direction: DirectionName): string
   rules.length === 0
     ? [`Allows no ${direction}: none was seen, which does not say that none is needed`]
     : rules.map(({ names, ports }) => `Allows ${towards(direction)} ${listed(names)} on ${listed(ports.map(portText))}`)
-
-/** The name of the policy of a workload: a DNS subdomain. */
-function nameOf({ kind, name }: Workload): string {
-  const text = `${name}-${kind}`
-    .toLowerCase()
-    .replace(/[^a-z0-9.-]/g, '-')
-    .slice(-MAX_DNS_NAME_CHARS)
-  const labels = text.split('.').map((one) => one.replace(/^-+|-+$/g, ''))
-  const found = labels.filter((one) => one !== '').join('.')
-  return DNS_NAME.test(found) ? found : 'network-policy'
-}
