@@ -12,8 +12,8 @@ import type { End, Facts, Workload } from './facts.ts'
 import type { GenerateQuery } from './generate-query.ts'
 import { RESOLVER_NAMESPACES } from './make/dns.ts'
 import { defaultDenyOf, refusalOf, withNotes, yamlOfDefaultDeny, yamlOfPolicy } from './make/document.ts'
-import { workloadText } from './make/labels.ts'
 import { type MadePolicy, type MakeOptions, PolicyMaker } from './make/policy.ts'
+import { workloadText } from './pods.ts'
 import {
   namespacesOf,
   type Part,

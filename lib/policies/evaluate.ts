@@ -47,7 +47,7 @@ export interface Attempt {
 
 export type DirectionName = 'egress' | 'ingress'
 
-/** What the policies that select one end say. */
+/** The verdict of the policies that select one end. */
 export interface SideVerdict {
   readonly direction: DirectionName
   readonly verdict: Verdict

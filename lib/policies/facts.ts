@@ -1,4 +1,4 @@
-/** What is known of a cluster when policies are made or tried (docs/contract.md#network-policies). */
+/** Facts about a cluster that policies are made from and tried on (docs/contract.md#network-policies). */
 import type { Labels } from './policy.ts'
 
 /** `kind` and `name` of a pod without an owner are `Pod` and its own name. */

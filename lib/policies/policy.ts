@@ -56,7 +56,7 @@ export type Peer =
    * the cluster (Cilium).
    */
   | { readonly kind: 'block'; readonly cidr: string; readonly except: readonly string[]; readonly isForPods: boolean }
-  /** What Cilium calls entities, those that can be told. `nodes` are `host` and `remote-node` together. */
+  /** Entities of Cilium, those that can be told. `nodes` are `host` and `remote-node` together. */
   | { readonly kind: 'world' | 'cluster' | 'all' | 'nodes' }
   /** It cannot be told what it matches (a DNS name, a group of a cloud provider). */
   | { readonly kind: 'unknown'; readonly reason: string }

@@ -20,7 +20,7 @@ export interface Window {
 /** The part of the cluster whose connections are read: all of it, a namespace or a workload. */
 export type Part = null | { readonly namespace: string } | Workload
 
-/** What is known of the edges as a whole. */
+/** Facts about the edges as a whole. */
 export interface EdgeFacts {
   /** All flows that were stored by then are counted; null while they are counted for the first time. */
   readonly asOf: string | null

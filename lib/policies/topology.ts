@@ -1,6 +1,6 @@
 import type { EvaluatedEnd, PodEnd } from './evaluate.ts'
 import type { End, Facts, PodGroup, Service, Workload } from './facts.ts'
-import type { Labels } from './policy.ts'
+import { grouped, keyOfWorkload, Pods, present } from './pods.ts'
 
 /** Pods or an address that a connection may have reached, with the port on which they listen; null is not known. */
 export interface Target {
@@ -19,18 +19,15 @@ const portNumber = (text: string): number | null => (/^\d{1,5}$/.test(text) && t
 
 /** Which pods are behind the ends of connections. */
 export class Topology {
-  readonly #pods = new Map<string, PodEnd[]>()
+  readonly pods: Pods
   readonly #services = new Map<string, Service>()
-  readonly #groups: ReadonlyMap<string, readonly PodGroup[]>
   readonly #keys = new Map<End, string>()
   readonly #ends = new Map<End, readonly EvaluatedEnd[]>()
   readonly #reached = new Map<string, { to: End; port: string }>()
   readonly #backends = new Map<Service, ReadonlyMap<string, readonly PodEnd[]>>()
 
   constructor({ pods, services }: Pick<Facts, 'pods' | 'services'>) {
-    this.#groups = grouped(pods, ({ workload }) => workload.namespace)
-    for (const [key, groups] of grouped(pods, ({ workload }) => keyOfWorkload(workload)))
-      this.#pods.set(key, present(groups).map(podEnd))
+    this.pods = new Pods(pods)
     for (const one of services) this.#services.set(keyOfName(one), one)
   }
 
@@ -81,10 +78,11 @@ export class Topology {
     if (end.type === 'service') return [...this.#backendsOf(end).values()].flat()
     if (end.type !== 'workload' && end.type !== 'pod') return [{ type: end.type, ip: end.ip }]
     const workload = end.type === 'workload' ? end : { namespace: end.namespace, kind: 'Pod', name: end.name }
-    return this.#pods.get(keyOfWorkload(workload)) ?? [unknownPod(end.namespace)]
+    const groups = present(this.pods.of(workload))
+    return groups.length > 0 ? groups.map(podEnd) : [unknownPod(end.namespace)]
   }
 
-  /** What a connection reached: pods, each with the port that it listens on, or an address. */
+  /** The pods that a connection reached, each with the port that it listens on, or its address. */
   targetsOf({ to, port, protocol }: Reached): readonly Target[] {
     const number = portNumber(port)
     if (to.type !== 'service') return this.podsOf(to).map((end) => ({ end, port: number }))
@@ -110,30 +108,13 @@ export class Topology {
     const known = this.#backends.get(service)
     if (known !== undefined) return known
     const { selector } = service
-    const selected = (this.#groups.get(service.namespace) ?? []).filter(({ labels }) => hasAll(labels, selector))
+    const selected = this.pods.withAll(service.namespace, selector)
     const backends = new Map<string, PodEnd[]>()
     for (const [key, groups] of grouped(present(selected), ({ workload }) => keyOfWorkload(workload)))
       backends.set(key, groups.map(podEnd))
     this.#backends.set(service, backends)
     return backends
   }
-}
-
-function grouped<T>(list: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const one of list) {
-    const key = keyOf(one)
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [one])
-    else group.push(one)
-  }
-  return groups
-}
-
-/** The living pods, or the dead ones where none lives. */
-function present(groups: readonly PodGroup[]): readonly PodGroup[] {
-  const living = groups.filter(({ isLiving }) => isLiving)
-  return living.length > 0 ? living : groups
 }
 
 const podEnd = ({ workload, labels, ips, namedPorts, isHostNetwork }: PodGroup): PodEnd => ({
@@ -147,11 +128,7 @@ const unknownPod = (namespace: string): PodEnd => ({
 const namedPort = (end: EvaluatedEnd, name: string): number | null =>
   end.type === 'pod' && end.namedPorts !== null && Object.hasOwn(end.namedPorts, name) ? end.namedPorts[name]! : null
 
-const hasAll = (labels: Labels, selector: Labels) =>
-  Object.entries(selector).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value)
-
 const keyOfName = ({ namespace, name }: { namespace: string; name: string }) => JSON.stringify([namespace, name])
-const keyOfWorkload = ({ namespace, kind, name }: Workload) => JSON.stringify([namespace, kind, name])
 
 function workloadOf(key: string): Workload {
   const [namespace, kind, name] = JSON.parse(key)

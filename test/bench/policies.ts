@@ -109,6 +109,20 @@ spec: {podSelector: {}, policyTypes: [Ingress, Egress]}
 await measure(`try ${TRIED} default denials`, HOLD_TRY_MS, () =>
   ask('POST', '/networkpolicy/try', denials.join('---\n')),
 )
+// Pods of a workload differ in this label: what edges cannot tell is read from flows.
+for (const namespaces of [1, 40]) {
+  const differing = Array.from(
+    { length: namespaces },
+    (_, i) => `apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: differing, namespace: ns-${i + 7}}
+spec: {podSelector: {matchLabels: {tier: tier-3}}, policyTypes: [Egress]}
+`,
+  )
+  await measure(`try a label in which pods differ, ${namespaces} namespaces`, HOLD_TRY_MS, () =>
+    ask('POST', '/networkpolicy/try', differing.join('---\n')),
+  )
+}
 print(`${Math.round(await broker.peakMib())} MiB at the most`)
 
 interface Rules {

@@ -104,8 +104,8 @@ const pod = (name: string, ip: string, workload: string, more: Partial<PodFields
   podOf({ namespace: 'shop', name, ip, workload, labels: label(workload.split('/')[1]!), ...more })
 
 /**
- * Pods `web` call `api` through a service (80 to the port named http, 8080) and resolve names; `api` uses `db` and a host on the internet;
- * `prometheus` of another namespace scrapes `api`; the node probes `web`.
+ * Pods `web` call `api` through a service (80 to the port named http, 8080) and resolve names; `api` uses `db` and a host
+ * on the internet; `prometheus` of another namespace scrapes `api`; the node probes `web`.
  */
 export const SHOP = {
   web: pod('web-1', '10.1.0.1', 'Deployment/web', {

@@ -4,7 +4,7 @@ import { cleanText } from './output/clean.ts'
 
 /** Everything that commands use of the process. */
 export interface CliContext extends CommandContext {
-  /** What the parser of arguments writes to, and its own exit code. */
+  /** The streams that the parser of arguments writes to, and its own exit code. */
   readonly process: StricliProcess
   readonly env: NodeJS.ProcessEnv
   readonly stdin: AsyncIterable<Buffer>

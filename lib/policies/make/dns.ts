@@ -1,22 +1,22 @@
 import type { Connection, Service } from '../facts.ts'
-import { workloadText } from './labels.ts'
+import type { Pods } from '../pods.ts'
 import type { Pair } from './peers.ts'
-import type { Reach } from './reach.ts'
 
 /** The namespaces that resolvers of a cluster run in. */
 export const RESOLVER_NAMESPACES = ['kube-system', 'openshift-dns']
 const PORT = 53
 
 /** Whether a resolver was seen: something on port 53, a service of that port, or pods that call their port `dns`. */
-export const isResolverSeen = (pairs: readonly Pair[], reach: Reach): boolean =>
-  pairs.some(({ connections }) => connections.some((one) => one.port === String(PORT) || isNamedDns(one, reach)))
+export const isResolverSeen = (pairs: readonly Pair[], pods: Pods): boolean =>
+  pairs.some(({ connections }) => connections.some((one) => one.port === String(PORT) || isNamedDns(one, pods)))
 
-function isNamedDns({ to, port }: Connection, reach: Reach): boolean {
+function isNamedDns({ to, port }: Connection, pods: Pods): boolean {
   if (to.type !== 'workload') return false
-  const own = reach.podsOf(to.namespace).filter((one) => workloadText(one.workload) === workloadText(to))
-  return own.some(({ namedPorts }) =>
-    Object.entries(namedPorts ?? {}).some(([name, number]) => name.startsWith('dns') && String(number) === port),
-  )
+  return pods
+    .of(to)
+    .some(({ namedPorts }) =>
+      Object.entries(namedPorts ?? {}).some(([name, number]) => name.startsWith('dns') && String(number) === port),
+    )
 }
 
 /** Names of the service of the resolver; others on its port, such as filters of advertisements, come after them. */

@@ -1,7 +1,7 @@
 /** Made policies as they are sent (docs/contract.md#network-policies). */
 import { comment, type Manifest, quoted, yamlOf } from '../../text/yaml.ts'
 import type { Workload } from '../facts.ts'
-import { workloadText } from './labels.ts'
+import { workloadText } from '../pods.ts'
 import { type Made, manifestOf } from './manifests.ts'
 import { directionsOf, type MadePolicy, type MakeOptions } from './policy.ts'
 

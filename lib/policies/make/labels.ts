@@ -1,6 +1,7 @@
 /** Labels that select a workload (docs/contract.md#network-policies). */
 import type { PodGroup, Workload } from '../facts.ts'
 import { isLabelKey, isLabelValue } from '../parse/fields.ts'
+import { type Pods, present, workloadText } from '../pods.ts'
 import type { Labels, Selector } from '../policy.ts'
 
 /** Labels that change with a revision, a pod, a run, a version or a chart. */
@@ -20,7 +21,7 @@ const UNSTABLE_PREFIXES = ['batch.kubernetes.io/', 'job-completion-index']
 
 const isStable = (key: string): boolean => !UNSTABLE.has(key) && !UNSTABLE_PREFIXES.some((one) => key.startsWith(one))
 
-/** What the API server accepts in a selector. It refuses an object with anything else as a whole. */
+/** Whether the API server accepts a label in a selector. It refuses an object with any other one as a whole. */
 export const isValidLabel = ([key, value]: readonly [string, string]): boolean => isLabelKey(key) && isLabelValue(value)
 
 /** Sets of labels are tried up to this size, and so many of them; beyond, all labels are taken together. */
@@ -33,9 +34,6 @@ const usable = (labels: Labels): Labels =>
       .filter(([key, value]) => isStable(key) && isValidLabel([key, value]))
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   )
-
-export const hasAll = (labels: Labels, wanted: Labels): boolean =>
-  Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value)
 
 /** The labels that select a workload; `others` are selected, too. */
 export interface Selection {
@@ -53,22 +51,24 @@ const COMES_BACK = ['Job', 'CronJob']
  * workload has, or, where there is none, all its labels, with the workloads that share them. Workloads without a living
  * pod may come back; they are only given up where no set tells them apart. Null where no labels are known.
  */
-export function selectionOf(workload: Workload, namespace: readonly PodGroup[]): Selection | null {
-  const isOwn = (one: PodGroup) => one.workload.kind === workload.kind && one.workload.name === workload.name
-  const all = namespace.filter(isOwn)
-  const living = all.filter(({ isLiving }) => isLiving)
-  const own = living.length > 0 ? living : all
-  const others = namespace.filter((one) => !isOwn(one))
-  const rivals = others.filter((one) => one.isLiving || COMES_BACK.includes(one.workload.kind))
+export function selectionOf(workload: Workload, pods: Pods): Selection | null {
+  const own = present(pods.of(workload))
+  const isOther = (one: PodGroup) => one.workload.kind !== workload.kind || one.workload.name !== workload.name
+  const isRival = (one: PodGroup) => isOther(one) && (one.isLiving || COMES_BACK.includes(one.workload.kind))
   const selected = (labels: Labels) =>
-    unique(rivals.filter((one) => hasAll(one.labels, labels)).map((one) => one.workload))
+    unique(
+      pods
+        .withAll(workload.namespace, labels)
+        .filter(isRival)
+        .map((one) => one.workload),
+    )
   const posted = postedOf(own)
   const found = posted === null ? [] : selected(posted.labels)
   if (posted !== null && (posted.isWhole || found.length === 0))
     return { labels: posted.labels, others: found, isPosted: true }
   const shared = sharedOf(own)
   if (shared.length === 0) return null
-  const labels = smallest(shared, others) ?? smallest(shared, rivals)
+  const labels = smallest(workload, shared, pods, isOther) ?? smallest(workload, shared, pods, isRival)
   if (labels !== null) return { labels, others: [], isPosted: false }
   const every = Object.fromEntries(shared)
   return { labels: every, others: selected(every), isPosted: false }
@@ -98,22 +98,21 @@ function sharedOf(own: readonly PodGroup[]): [string, string][] {
 }
 
 /** The smallest set of labels that none of the others has, or null. */
-function smallest(shared: readonly [string, string][], others: readonly PodGroup[]): Labels | null {
-  // Only the labels that others share with the workload matter, and many pods share the same.
-  const sharing = new Map(
-    others.map(({ labels }) => {
-      const keys = shared.flatMap(([key, value]) => (Object.hasOwn(labels, key) && labels[key] === value ? [key] : []))
-      return [JSON.stringify(keys), new Set(keys)] as const
-    }),
-  )
-  const rivals = [...sharing.values()]
-  if (rivals.some((keys) => keys.size === shared.length)) return null
+function smallest(
+  { namespace }: Workload,
+  shared: readonly [string, string][],
+  pods: Pods,
+  isOther: (one: PodGroup) => boolean,
+): Labels | null {
+  const every = Object.fromEntries(shared)
+  if (pods.withAll(namespace, every).some(isOther)) return null
   let tried = 0
-  for (const labels of subsets(shared)) {
+  for (const one of subsets(shared)) {
     if (++tried > MAX_SETS_TRIED) break
-    if (!rivals.some((keys) => labels.every(([key]) => keys.has(key)))) return Object.fromEntries(labels)
+    const labels = Object.fromEntries(one)
+    if (!pods.withAll(namespace, labels).some(isOther)) return labels
   }
-  return Object.fromEntries(shared)
+  return every
 }
 
 /** Sets of labels, the smallest first, in the order of their keys. */
@@ -139,8 +138,6 @@ export const invalidKeys = (groups: readonly PodGroup[]): string[] => [
       .map(([key]) => key),
   ),
 ]
-
-export const workloadText = ({ namespace, kind, name }: Workload): string => `${namespace}/${kind}/${name}`
 
 const unique = (workloads: readonly Workload[]): Workload[] =>
   [...new Map(workloads.map((one) => [workloadText(one), one])).values()].sort((a, b) =>

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDnsName, MAX_DNS_NAME_CHARS } from '../../seccomp/names.ts'
 import type { Workload } from '../facts.ts'
-import { workloadText } from './labels.ts'
+import { workloadText } from '../pods.ts'
 
 /** Kinds of Kubernetes itself; others might differ from them, or from each other, in capital letters alone. */
 const KINDS = ['CronJob', 'DaemonSet', 'Deployment', 'Job', 'Pod', 'ReplicaSet', 'ReplicationController', 'StatefulSet']

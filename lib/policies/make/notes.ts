@@ -1,4 +1,4 @@
-/** What is said of a policy beside its rules (docs/contract.md#network-policies). */
+/** Notes about a policy (docs/contract.md#network-policies). */
 
 /** Notes of one kind; the others are counted, because an annotation of Kubernetes may have 256 KiB. */
 const MAX_OF_KIND = 20

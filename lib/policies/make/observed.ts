@@ -1,4 +1,4 @@
-/** What the connections of a workload ask a policy to allow, in one direction (docs/contract.md#network-policies). */
+/** Peers and ports that the connections of a workload need, in one direction (docs/contract.md#network-policies). */
 import type { Slice } from '../../event-loop/slices.ts'
 import type { DirectionName } from '../evaluate.ts'
 import type { Connection, End, Workload } from '../facts.ts'

@@ -1,10 +1,10 @@
-/** What rules name: peers and ports (docs/contract.md#network-policies). */
+/** The peers and ports of rules (docs/contract.md#network-policies). */
 import { quoted } from '../../text/yaml.ts'
 import { type Block, blockOf, textOfBlock } from '../block.ts'
 import type { DirectionName } from '../evaluate.ts'
 import type { Connection, End } from '../facts.ts'
+import { workloadText } from '../pods.ts'
 import type { Labels } from '../policy.ts'
-import { workloadText } from './labels.ts'
 
 /** Pods behind a service or of a workload. `others` are workloads that the labels of a workload select, too. */
 export interface PodsPeer {

@@ -7,9 +7,10 @@ import { parseNaive } from '../../time/timestamp.ts'
 import type { DirectionName } from '../evaluate.ts'
 import type { Connection, Facts, Watched, Workload } from '../facts.ts'
 import type { GenerateQuery } from '../generate-query.ts'
+import { present, workloadText } from '../pods.ts'
 import { Topology } from '../topology.ts'
 import { isResolverSeen, usualResolver } from './dns.ts'
-import { invalidKeys, selectionOf, workloadText } from './labels.ts'
+import { invalidKeys, selectionOf } from './labels.ts'
 import { type Made, manifestOf } from './manifests.ts'
 import { nameOf } from './name.ts'
 import { Notes } from './notes.ts'
@@ -17,7 +18,7 @@ import { connectionsOf, observe } from './observed.ts'
 import { noteOtherPorts } from './other-ports.ts'
 import { endText, towards } from './peers.ts'
 import { pruned } from './prune.ts'
-import { present, Reach } from './reach.ts'
+import { Reach } from './reach.ts'
 import { type MadeRule, rulesOf } from './rules.ts'
 import { listed, noteWider, portText, widened } from './widen.ts'
 
@@ -40,7 +41,7 @@ export interface MadePolicy {
   readonly manifest: Manifest
   /** Why the policy may cut off something that the workload needs. */
   readonly gaps: readonly string[]
-  /** What was left out or widened. */
+  /** Connections that are left out, and rules that are wider than what was seen. */
   readonly notes: readonly string[]
   /** The rules in words, and the directions without any. */
   readonly rules: readonly string[]
@@ -62,7 +63,7 @@ export class PolicyMaker {
     this.#facts = facts
     this.#options = options
     this.#topology = new Topology(facts)
-    this.#reach = new Reach(facts, options)
+    this.#reach = new Reach(facts.services, this.#topology.pods, options)
   }
 
   /** @throws HttpError 409 if no labels select the workload alone */
@@ -112,16 +113,16 @@ export class PolicyMaker {
     const pairs = await pruned(observed, direction, this.#topology, format, slice)
     noteWider(pairs, direction, notes)
     noteOtherPorts(connections, direction, this.#topology, notes)
-    if (direction === 'ingress' || isResolverSeen(observed, this.#reach)) return rulesOf(pairs)
+    if (direction === 'ingress' || isResolverSeen(observed, this.#topology.pods)) return rulesOf(pairs)
     notes.add('dns', 'egress to a resolver was not seen: the usual rule for the one of the cluster is added')
     return rulesOf([...pairs, ...usualResolver(this.#facts.services)])
   }
 
   #selectorOf(workload: Workload, notes: Notes) {
-    const pods = this.#reach.podsOf(workload.namespace)
+    const { pods } = this.#topology
     const selection = selectionOf(workload, pods)
     const text = quoted(workloadText(workload))
-    const invalid = invalidKeys(pods.filter((one) => workloadText(one.workload) === workloadText(workload)))
+    const invalid = invalidKeys(pods.of(workload))
     if (invalid.length > 0)
       notes.add(
         'own',
@@ -144,10 +145,7 @@ export class PolicyMaker {
 
   #gapsOf(workload: Workload, watched: Watched, seen: readonly Connection[], observedSince: string | null): string[] {
     const { min_days: minDays, now } = this.#options
-    const own = this.#reach
-      .podsOf(workload.namespace)
-      .filter((one) => workloadText(one.workload) === workloadText(workload))
-    const isHostNetwork = present(own).some((one) => one.isHostNetwork === true)
+    const isHostNetwork = present(this.#topology.pods.of(workload)).some((one) => one.isHostNetwork === true)
     const isLate = observedSince !== null && millisOf(now) - millisOf(observedSince) < minDays * DAY_MS
     return [
       ...(seen.some(({ isDropped }) => !isDropped) ? [] : ['nothing was observed']),

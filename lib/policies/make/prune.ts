@@ -1,9 +1,9 @@
 import type { Slice } from '../../event-loop/slices.ts'
 import { textOfBlock } from '../block.ts'
-import { type DirectionName, matchRule } from '../evaluate.ts'
+import { type DirectionName, type EvaluatedEnd, matchRule, type PodEnd } from '../evaluate.ts'
 import type { Connection } from '../facts.ts'
-import { NAMESPACE_NAME, type Peer, type Policy, type PortRange } from '../policy.ts'
-import type { Topology } from '../topology.ts'
+import { NAMESPACE_NAME, type Peer, type Policy, type PortRange, type Rule } from '../policy.ts'
+import type { Target, Topology } from '../topology.ts'
 import { asSelector } from './labels.ts'
 import { type Pair, peerKey, type RulePeer, type RulePort } from './peers.ts'
 
@@ -48,7 +48,7 @@ export async function pruned(
   const rules = pairs
     .map((pair) => ({
       pair,
-      namespace: pair.peer.type === 'pods' ? pair.peer.namespace : null,
+      key: JSON.stringify([peerKey(pair.peer), pair.port]),
       rule: {
         path: '',
         peers: [evaluatedPeer(pair.peer, format === 'kubernetes')],
@@ -56,35 +56,90 @@ export async function pruned(
         unknown: null,
       },
     }))
-    .map((one) => ({ ...one, key: JSON.stringify([peerKey(one.pair.peer), one.pair.port]) }))
     .sort((a, b) => rankOf(a.pair) - rankOf(b.pair) || (a.key < b.key ? -1 : 1))
-  type Entry = (typeof rules)[number]
   const kept = new Set<Entry>(rules)
-  // Selectors only match pods of their own namespace.
-  const byNamespace = new Map<string | null, Entry[]>()
-  for (const one of rules) byNamespace.set(one.namespace, [...(byNamespace.get(one.namespace) ?? []), one])
-  const isCovered = (connection: Connection, by: Entry) => {
-    const other = direction === 'egress' ? connection.to : connection.from
-    const near = 'namespace' in other ? (byNamespace.get(other.namespace) ?? []) : []
-    return [...near, ...(byNamespace.get(null) ?? [])].some(
-      (one) => one !== by && kept.has(one) && allows(one, connection),
-    )
-  }
-  const allows = ({ rule }: Entry, connection: Connection) => {
-    const to = topology.targetsOf(connection)
-    return topology.podsOf(connection.from).every((from) =>
+  const candidates = new Candidates(rules)
+  const allows = ({ rule }: Entry, { from, to, protocol }: Ends) =>
+    from.every((source) =>
       to.every(({ end, port }) => {
-        const attempt = { from, to: end, port, protocol: connection.protocol }
-        const { peer, port: isPort } = matchRule(rule, NO_POLICY, direction, attempt)
-        return peer === true && isPort === true
+        const attempt = { from: source, to: end, port, protocol }
+        const match = matchRule(rule, NO_POLICY, direction, attempt)
+        return match.peer === true && match.port === true
       }),
     )
-  }
   for (const one of rules) {
     if (slice.isOver) await slice.next()
-    if (one.pair.connections.every((connection) => isCovered(connection, one))) kept.delete(one)
+    const isCovered = (connection: Connection) => {
+      const ends = {
+        from: topology.podsOf(connection.from),
+        to: topology.targetsOf(connection),
+        protocol: connection.protocol,
+      }
+      return candidates.of(ends, direction).some((other) => other !== one && kept.has(other) && allows(other, ends))
+    }
+    if (one.pair.connections.every(isCovered)) kept.delete(one)
   }
   return [...kept].map(({ pair }) => pair)
+}
+
+interface Entry {
+  readonly pair: Pair
+  readonly rule: Rule
+}
+
+/** The ends of a connection: all of them have to be allowed. */
+interface Ends {
+  readonly from: readonly EvaluatedEnd[]
+  readonly to: readonly Target[]
+  readonly protocol: string
+}
+
+const keyOfLabel = (namespace: string, label: string, value: string) => JSON.stringify([namespace, label, value])
+const keyOfPort = (protocol: string, port: number) => `${protocol} ${port}`
+
+/** Finds the rules that may allow a connection: a workload may have thousands of peers. */
+class Candidates {
+  /** By the rarest label of their selector. */
+  readonly #ofPods = new Map<string, Entry[]>()
+  /** Those of addresses with a number of a port, and all others. */
+  readonly #ofPort = new Map<string, Entry[]>()
+  readonly #others: Entry[] = []
+
+  constructor(entries: readonly Entry[]) {
+    const keysOf = ({ pair: { peer } }: Entry) =>
+      peer.type === 'pods'
+        ? Object.entries(peer.labels).map(([label, value]) => keyOfLabel(peer.namespace, label, value))
+        : []
+    const counts = new Map<string, number>()
+    for (const key of entries.flatMap(keysOf)) counts.set(key, (counts.get(key) ?? 0) + 1)
+    for (const one of entries) {
+      const { protocol, port } = one.pair.port
+      const [rarest] = keysOf(one).sort((a, b) => counts.get(a)! - counts.get(b)!)
+      if (rarest !== undefined) added(this.#ofPods, rarest, one)
+      else if (typeof port === 'number') added(this.#ofPort, keyOfPort(protocol, port), one)
+      else this.#others.push(one)
+    }
+  }
+
+  /** A rule has to allow all ends, so it is among those that may allow the first. */
+  of({ from, to, protocol }: Ends, direction: DirectionName): readonly Entry[] {
+    const [peer] = direction === 'egress' ? to.map(({ end }) => end) : from
+    const port = to[0]?.port ?? null
+    const labels = peer?.type === 'pod' ? Object.entries(peer.labels ?? {}) : []
+    return [
+      ...labels.flatMap(
+        ([label, value]) => this.#ofPods.get(keyOfLabel((peer as PodEnd).namespace, label, value)) ?? [],
+      ),
+      ...(port === null ? [] : (this.#ofPort.get(keyOfPort(protocol.toUpperCase(), port)) ?? [])),
+      ...this.#others,
+    ]
+  }
+}
+
+function added(map: Map<string, Entry[]>, key: string, entry: Entry): void {
+  const list = map.get(key)
+  if (list === undefined) map.set(key, [entry])
+  else list.push(entry)
 }
 
 const NO_POLICY: Policy = {

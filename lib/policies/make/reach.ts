@@ -1,8 +1,9 @@
 /** The peers and ports that a policy has to name for the ends of connections (docs/contract.md#network-policies). */
 import { quoted } from '../../text/yaml.ts'
-import type { Connection, End, Facts, PodGroup, Service } from '../facts.ts'
+import type { Connection, End, PodGroup, Service } from '../facts.ts'
 import { isLabelValue, isPortName } from '../parse/fields.ts'
-import { hasAll, isValidLabel, selectionOf, workloadText } from './labels.ts'
+import { type Pods, present, workloadText } from '../pods.ts'
+import { isValidLabel, selectionOf } from './labels.ts'
 import { blocks, type RulePeer, type RulePort } from './peers.ts'
 
 export interface Wanted {
@@ -16,7 +17,7 @@ export interface Reached {
   readonly port: RulePort
 }
 
-/** What was found; faults say what no policy can name. */
+/** Peers and ports that a policy can name, and faults for those that none can. */
 export interface Found {
   readonly reached: readonly Reached[]
   readonly faults: readonly string[]
@@ -31,37 +32,22 @@ const nothing = (fault: string) => ({ reached: [], peers: [], faults: [fault] })
 const peersOrFault = (found: readonly RulePeer[] | string): FoundPeers =>
   typeof found === 'string' ? nothing(found) : { peers: found, faults: [] }
 
-/** The living pods, or the dead ones where none lives. */
-export function present(groups: readonly PodGroup[]): readonly PodGroup[] {
-  const living = groups.filter(({ isLiving }) => isLiving)
-  return living.length > 0 ? living : groups
-}
-
 const isOnHost = ({ isHostNetwork }: PodGroup): boolean => isHostNetwork === true
 
 export class Reach {
   readonly #wanted: Wanted
   readonly #services: ReadonlyMap<string, Service>
-  readonly #groups = new Map<string, PodGroup[]>()
+  readonly #pods: Pods
   readonly #found = new Map<string, Found>()
   readonly #peers = new Map<string, FoundPeers>()
 
-  constructor({ services, pods }: Pick<Facts, 'services' | 'pods'>, wanted: Wanted) {
+  constructor(services: readonly Service[], pods: Pods, wanted: Wanted) {
     this.#wanted = wanted
     this.#services = new Map(services.map((one) => [`${one.namespace}/${one.name}`, one]))
-    for (const one of pods) {
-      const groups = this.#groups.get(one.workload.namespace)
-      if (groups === undefined) this.#groups.set(one.workload.namespace, [one])
-      else groups.push(one)
-    }
+    this.#pods = pods
   }
 
-  /** The pods of a namespace. */
-  podsOf(namespace: string): readonly PodGroup[] {
-    return this.#groups.get(namespace) ?? []
-  }
-
-  /** What allows one of the connections of an end. */
+  /** The peers and ports that allow a connection with an end. */
   of(connection: Connection, other: End): Found {
     const port = this.#portOf(connection)
     if (typeof port === 'string') return nothing(port)
@@ -103,7 +89,7 @@ export class Reach {
     return peersOrFault(this.#wanted.format === 'cilium' ? [{ type: 'nodes' }] : blocks('node', ips, false))
   }
 
-  /** What a service sends connections to: by its selector, but selectors do not match pods on the host network. */
+  /** The pods behind a service, by its selector; those on the host network, which no selector matches, by address. */
   #behind(end: End & { type: 'service' }, port: RulePort): Found {
     const key = JSON.stringify([end.namespace, end.name, port])
     const found = this.#found.get(key) ?? this.#lookBehind(end, port)
@@ -120,7 +106,7 @@ export class Reach {
     }
     if (!isLabelValue(namespace) || !Object.entries(selector).every(isValidLabel))
       return nothing('its selector is none of Kubernetes')
-    const groups = present(this.podsOf(namespace).filter(({ labels }) => hasAll(labels, selector)))
+    const groups = present(this.#pods.withAll(namespace, selector))
     const onHost = groups.filter(isOnHost)
     const peer: RulePeer = { type: 'pods', namespace, labels: selector, isService: true, others: [] }
     const found = onHost.map((group) => this.#onHost(group, port))
@@ -144,12 +130,11 @@ export class Reach {
 
   #podsOf(end: End & { type: 'workload' | 'pod' }): FoundPeers {
     const workload = end.type === 'workload' ? end : { namespace: end.namespace, kind: 'Pod', name: end.name }
-    const namespace = this.podsOf(workload.namespace)
-    const own = present(namespace.filter((one) => workloadText(one.workload) === workloadText(workload)))
+    const own = present(this.#pods.of(workload))
     const onHost = own.filter(isOnHost)
     const nodes = onHost.length === 0 ? { peers: [], faults: [] } : this.#nodes(onHost.flatMap(({ ips }) => ips))
     if (onHost.length > 0 && onHost.length === own.length) return nodes
-    const selection = isLabelValue(workload.namespace) ? selectionOf(workload, namespace) : null
+    const selection = isLabelValue(workload.namespace) ? selectionOf(workload, this.#pods) : null
     if (selection === null) return { ...nodes, faults: [...nodes.faults, 'no labels of its pods are known'] }
     const { labels } = selection
     const others = selection.others.map((one) => quoted(workloadText(one)))

@@ -87,8 +87,8 @@ function networksOf(blocks: readonly Block[]): Block[] {
 }
 
 const noteOfAnyone = (names: readonly string[], port: RulePort): string =>
-  `egress to ${listed(names)}: ${names.length === 1 ? 'it has no selector, so its' : 'they have no selector, so their'} ` +
-  `endpoints are not known and every address is allowed on ${portText(port)}: name them instead`
+  `egress to ${listed(names)}: ${names.length === 1 ? 'it has' : 'they have'} no selector, so the endpoints are not ` +
+  `known and every address is allowed on ${portText(port)}: name them instead`
 
 export const portText = ({ protocol, port }: RulePort): string => `${port ?? 'any port'}/${protocol}`
 

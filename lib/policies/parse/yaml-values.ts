@@ -12,7 +12,7 @@ const MAX_VALUES = 250_000
 const EVENTS_AT_ONCE = 256
 const MAX_SHOWN_CHARS = 80
 
-/** What YAML text breaks, and where: an index in the text. */
+/** A rule that YAML text breaks, and the index in the text where it does. */
 export class YamlFault extends Error {
   readonly index: number
   constructor(message: string, index: number) {
@@ -115,7 +115,7 @@ class Builder {
   }
 
   #add(value: unknown, values: number): void {
-    // What an alias repeats counts in full again, so that whoever walks all of it has a bound.
+    // Values that an alias repeats count in full again, so that a walk through all of them has a bound.
     const frame = this.#frames.at(-1)!
     frame.values += values
     if (frame.values > MAX_VALUES) this.#refuse(`expected at most ${MAX_VALUES} values, repeated ones included`)
