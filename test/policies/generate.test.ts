@@ -1,7 +1,7 @@
 /** What policies allow, leave out and say, one decision of docs/contract.md#network-policies each. */
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { Facts } from '../../lib/policies/facts.ts'
+import type { Connection, Facts } from '../../lib/policies/facts.ts'
 import type { MakeOptions } from '../../lib/policies/make/policy.ts'
 import { parsePolicies } from '../../lib/policies/parse.ts'
 import { jsonOf, make, pods, seen, service, yamlOf } from './generate-facts.ts'
@@ -269,6 +269,19 @@ test('the usual rule for a resolver: as its service says, or of the usual labels
   const kubeDns = service('kube-system/kube-dns', { 'k8s-app': 'coredns' }, '53/UDP:dns', '53/TCP:dns-tcp')
   const other = service('kube-system/adguard', { app: 'adguard' }, '53/UDP:53')
   assert.match(await usual(other, kubeDns), /"k8s-app":"coredns".*"dns-tcp".*"dns"/)
+})
+
+test('a resolver that was seen over TCP alone: UDP, which may not have been stored, by the usual rule', async () => {
+  const services = [service('kube-system/kube-dns', { 'k8s-app': 'kube-dns' }, '53/UDP:53', '53/TCP:53')]
+  const of = (...connections: Connection[]) => make('shop/Deployment/web', { pods: [WEB], services, connections })
+  const overTcp = await of(to('service kube-system/kube-dns 53'))
+  assert.match(overTcp.notes.join(), /egress to a resolver was not seen over UDP: the usual rule .* is added/)
+  const [rule, ...others] = (overTcp.manifest.spec as Spec).egress as { ports: unknown }[]
+  assert.deepEqual([rule!.ports, others], [[tcp(53), { protocol: 'UDP', port: 53 }], []])
+  assert.deepEqual(
+    (await of(to('service kube-system/kube-dns 53'), to('service kube-system/kube-dns 53/UDP'))).notes,
+    [],
+  )
 })
 
 test('in JSON an annotation says what the comments of YAML say', async () => {

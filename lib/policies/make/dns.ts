@@ -6,9 +6,17 @@ import type { Pair } from './peers.ts'
 export const RESOLVER_NAMESPACES = ['kube-system', 'openshift-dns']
 const PORT = 53
 
-/** Whether a resolver was seen: something on port 53, a service of that port, or pods that call their port `dns`. */
-export const isResolverSeen = (pairs: readonly Pair[], pods: Pods): boolean =>
-  pairs.some(({ connections }) => connections.some((one) => one.port === String(PORT) || isNamedDns(one, pods)))
+/**
+ * The protocols over which a resolver was seen: something on port 53, a service of that port, or pods that call their
+ * port `dns`.
+ */
+export const resolverProtocols = (pairs: readonly Pair[], pods: Pods): ReadonlySet<string> =>
+  new Set(
+    pairs
+      .flatMap(({ connections }) => connections)
+      .filter((one) => one.port === String(PORT) || isNamedDns(one, pods))
+      .map(({ protocol }) => protocol),
+  )
 
 function isNamedDns({ to, port }: Connection, pods: Pods): boolean {
   if (to.type !== 'workload') return false

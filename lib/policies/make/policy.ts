@@ -9,7 +9,7 @@ import type { Connection, Facts, Watched, Workload } from '../facts.ts'
 import type { GenerateQuery } from '../generate-query.ts'
 import { present, workloadText } from '../pods.ts'
 import { Topology } from '../topology.ts'
-import { isResolverSeen, usualResolver } from './dns.ts'
+import { resolverProtocols, usualResolver } from './dns.ts'
 import { invalidKeys, selectionOf } from './labels.ts'
 import { type Made, manifestOf } from './manifests.ts'
 import { nameOf } from './name.ts'
@@ -113,8 +113,11 @@ export class PolicyMaker {
     const pairs = await pruned(observed, direction, this.#topology, format, slice)
     noteWider(pairs, direction, notes)
     noteOtherPorts(connections, direction, this.#topology, notes)
-    if (direction === 'ingress' || isResolverSeen(observed, this.#topology.pods)) return rulesOf(pairs)
-    notes.add('dns', 'egress to a resolver was not seen: the usual rule for the one of the cluster is added')
+    const seen = resolverProtocols(observed, this.#topology.pods)
+    // A flow of UDP is not stored where one of TCP with the same address and port came before it.
+    if (direction === 'ingress' || seen.has('UDP')) return rulesOf(pairs)
+    const over = seen.size > 0 ? ' over UDP' : ''
+    notes.add('dns', `egress to a resolver was not seen${over}: the usual rule for the one of the cluster is added`)
     return rulesOf([...pairs, ...usualResolver(this.#facts.services)])
   }
 
