@@ -29,6 +29,11 @@ interface Row {
   running_workloads: number
   namespaces: number
   join_rank: number
+  tier: number
+  executed_workloads: number
+  loaded_workloads: number
+  not_observed_workloads: number
+  exposed_workloads: number
 }
 
 const row = (vuln_id: string, fields: Partial<Row> = {}): Row => ({
@@ -41,6 +46,11 @@ const row = (vuln_id: string, fields: Partial<Row> = {}): Row => ({
   running_workloads: 1,
   namespaces: 1,
   join_rank: 1,
+  tier: 2,
+  executed_workloads: 0,
+  loaded_workloads: 0,
+  not_observed_workloads: 0,
+  exposed_workloads: 0,
   ...fields,
 })
 
@@ -62,7 +72,7 @@ test('GET /vulnerabilities 200: an empty list without an age before the first su
   const answer = await app.get('/vulnerabilities')
   assert.deepEqual(
     [answer.status, answer.text],
-    [200, '{"items":[],"nextAfter":null,"computedAt":null,"staleSeconds":null}'],
+    [200, '{"order":"tier","items":[],"nextAfter":null,"computedAt":null,"staleSeconds":null}'],
   )
 })
 

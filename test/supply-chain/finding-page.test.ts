@@ -350,9 +350,24 @@ async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: F
       }
     return app.db.read(statement as never)
   }
-  const none = { fixable: null, source: null, vulnId: null, package: null, kev: null, epssMin: null }
+  const none = {
+    fixable: null,
+    source: null,
+    vulnId: null,
+    package: null,
+    kev: null,
+    epssMin: null,
+    tiers: null,
+    states: null,
+  }
   const all = { severities: SEVERITIES.map((_, n) => n), ...none }
-  await readFindings(counting as unknown as Gate, digest, { ...all, ...filter }, { limit: LIMIT, after }, 'spec')
+  await readFindings(
+    counting as unknown as Gate,
+    digest,
+    { ...all, ...filter },
+    { limit: LIMIT, after },
+    { wireNames: 'spec', inUseWindowHours: 24 },
+  )
   assert.ok(read > 0, 'the plan names the table')
   return read
 }
