@@ -50,7 +50,7 @@ function inCalls(
 /** Stores what tiers are decided by. Where that changed, all vulnerabilities are to be counted again. */
 export async function noteTierRule({ config, db }: JobContext): Promise<Pass> {
   const [changed] = await db.job(
-    (sql) => sql<{ rows: number }[]>`
+    (sql) => sql<{ is_held: boolean; rows: number }[]>`
   with ${held(sql, 'supply-chain-refresh')},
   changed as (
     update tier_rule r
@@ -63,9 +63,10 @@ export async function noteTierRule({ config, db }: JobContext): Promise<Pass> {
     insert into summary_news (vuln_id)
     select s.vuln_id from cve_summary s where exists (select from changed) and s.scope_namespace = ''
     on conflict do nothing)
-  select (select count(*)::int from changed) as rows`,
+  select h.is_held, (select count(*)::int from changed) as rows from held h`,
   )
-  return { outcome: 'done', rows: changed!.rows, batches: 1 }
+  const { is_held, rows } = changed!
+  return is_held ? { outcome: 'done', rows, batches: 1 } : { outcome: 'skipped', rows: 0, batches: 0 }
 }
 
 /** Judges the containers of all workloads: whether they are watched, and what reaches them. */
