@@ -16,7 +16,7 @@ import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
-import { findingUsage, isInUse, mostUrgent, nameOfTier, stateName, strongest, useOf } from './in-use.ts'
+import { findingUsage, isInUse, mostUrgent, nameOfTier, stateName, strongest, USE } from './in-use.ts'
 import { answering, answeringColumns, answeringFields, readAnswering } from './reports.ts'
 import { SEVERITIES, severityName, severityRuns } from './severity.ts'
 
@@ -183,7 +183,7 @@ const findings = (n: number, head: string, wanted: (digest: string, windowHours:
   fixed(`
   with ${head} asked as materialized (
     select $${n + 1}::text as digest, $${n + 2}::bigint as window_hours),
-  ${useOf('(select a.digest from asked a)')},
+  ${USE},
   effective as materialized (
     select e.*, coalesce($${n + 3}::text::json ->> e.source, e.source) as wire_source,
            row_number() over (order by e.source, e.digest) as nth

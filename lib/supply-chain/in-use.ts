@@ -67,13 +67,15 @@ export const nameOfTier = (place: string) => `('{${TIER_POSITIONS.map(String).jo
 /** SQL: true, false or null, as a state with a number says. */
 export const isInUse = (number: string) => `case when ${number} < 2 then true when ${number} = 3 then false end`
 
-/** SQL: CTEs that `evidence` reads, about the image of the expression `digest`. */
-export const useOf = (digest: string) => `
+/** SQL: CTEs that `evidence` reads, about the image `digest` of the relation `asked`. */
+export const USE = `
   use_groups as materialized (
-    select g.* from use_groups(${digest}) g),
+    select g.* from asked a cross join lateral use_groups(a.digest) g),
   use_files as materialized (
     select l.package_name, bool_or(l.is_cut) as is_cut
-    from listed_files(array(select ${digest} where exists (select from use_groups g where g.reason is null))) l
+    from asked a
+    cross join lateral listed_files(array[a.digest]) l
+    where exists (select from use_groups g where g.reason is null)
     group by l.package_name),
   use_whole as materialized (
     select coalesce(sum(g.containers), 0)::bigint as containers, max(g.observed_since) as observed_since
@@ -87,6 +89,9 @@ export const useOf = (digest: string) => `
 const evidence = (digest: string, name: string, isObservable: string) => `
   select case when p.is_executed then 0 else 1 end as state, null::text as reason, u.exposure
   from package_use p
+  join workload_container w on w.pod_namespace = p.pod_namespace and w.workload_kind = p.workload_kind
+    and w.workload_name = p.workload_name and w.container_name = p.container_name
+    and w.image_digest = p.image_digest and w.cluster_id = p.cluster_id
   left join container_use u on u.image_digest = p.image_digest and u.pod_namespace = p.pod_namespace
     and u.workload_kind = p.workload_kind and u.workload_name = p.workload_name
     and u.container_name = p.container_name and u.cluster_id = p.cluster_id
@@ -141,9 +146,10 @@ export function mostUrgent(digest: string, name: string, isObservable: string, o
                 else e.exposure end,
            case when not ${of.isFixable} then 'no_fix' end], null) as tier_factors
   from (${evidence(digest, name, isObservable)}) e
-  cross join tier_rule r
-  cross join lateral tier_of(e.state < 3, ${of.severity}, ${of.isFixable}, ${isHot},
-                             coalesce(e.exposure = 'exposed', r.unknown_is_exposed)) t(tier)
+  join tier_rule r on r.is_only
+  cross join lateral (
+    select tier_of(e.state < 3, ${of.severity}, ${of.isFixable}, ${isHot},
+                   coalesce(e.exposure = 'exposed', r.unknown_is_exposed)) as tier) t
   order by t.tier, e.state, case ${exposures.join(' ')} end
   limit 1`
 }

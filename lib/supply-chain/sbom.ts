@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { WireNames } from '../wire-names/index.ts'
-import { inUseDetail, isInUse, stateName, strongest, usage, useOf } from './in-use.ts'
+import { inUseDetail, isInUse, stateName, strongest, USE, usage } from './in-use.ts'
 import { answering, answeringColumns, answeringFields, Report, readAnswering } from './reports.ts'
 
 /** A component of an SBOM. */
@@ -68,9 +68,9 @@ const RECORD = 3
 const COMPONENTS = fixed(`
   with asked as materialized (
     select $1::text as digest, $2::bigint as window_hours),
-  ${useOf('(select a.digest from asked a)')},
-  ${chosen('(select a.digest from asked a)', '$3', '$4')}
-  select ${answeringColumns('sbom', { from: 'effective', order: 'e.nth' }, { rows: 'i', digest: '$5' })},
+  ${USE},
+  ${chosen('$3', '$4', '$5')}
+  select ${answeringColumns('sbom', { from: 'effective', order: 'e.nth' }, { rows: 'i', digest: '$6' })},
          (select c.nth::text from chosen c), ${plainColumns(Component, 'i')}
   from (values (1)) one(row)
   left join (
@@ -80,9 +80,9 @@ const COMPONENTS = fixed(`
     cross join lateral (
       select m.*, package_coverage(m.type, m.class) as coverage
       from image_component m
-      where m.digest = c.digest and m.source = c.source and m.position > $6
+      where m.digest = c.digest and m.source = c.source and m.position > $7
       order by m.position
-      limit $7) m
+      limit $8) m
     cross join lateral (${strongest(
       '(select a.digest from asked a)',
       'm.name collate "C"',
@@ -104,7 +104,7 @@ export async function readComponents(
   { wireNames: names, inUseWindowHours }: { wireNames: WireNames; inUseWindowHours: number },
 ) {
   const rows: RawRow[] = await gate((sql) =>
-    COMPONENTS(sql, digest, inUseWindowHours, source, reportDigest, digest, after, limit + 1).raw(),
+    COMPONENTS(sql, digest, inUseWindowHours, digest, source, reportDigest, digest, after, limit + 1).raw(),
   )
   const { reports, retiredGuesses } = readAnswering(rows[0]!, names)
   const chosenReport = rows[0]![2]

@@ -224,6 +224,9 @@ interface Example extends Expected {
 const NODES = ['seccomp_node', 'seccomp_denial_node', 'compute_node']
 
 /** At least one example for each route that queries the database. */
+/** Read whole for an image, where its containers are watched: the files of its packages. */
+const FILE_LISTS = ['image_component', 'image_finding']
+
 const examples: Record<string, Example[]> = {
   'GET /pod/info': [
     // A page for each thousand rows, one that finds no further named pod, and one for pods without a namespace.
@@ -339,16 +342,18 @@ const examples: Record<string, Example[]> = {
     // These filters do not follow the order of the list, so every row of the payloads of the image is read.
     '?kev=true&epss_min=0.5',
     '?vuln_id=CVE-7&package=p&fixable=true',
+    '?tier=P0,P1&in_use=executed',
   ].map((query) => ({
     path: `/images/${imageDigest(7)}/vulnerabilities${query}`,
     isCounted: true,
-    isWhole: /kev|vuln_id/.test(query),
+    isWhole: /kev|vuln_id|tier/.test(query),
+    walked: FILE_LISTS,
   })),
   'GET /images/:digest/sbom': [
-    { path: `/images/${imageDigest(7)}/sbom` },
-    { path: `/images/${imageDigest(7)}/sbom?limit=500&after=5000&source=registry` },
-    { path: `/images/${imageDigest(0)}/sbom` },
-  ],
+    `/images/${imageDigest(7)}/sbom`,
+    `/images/${imageDigest(7)}/sbom?limit=500&after=5000&source=registry`,
+    `/images/${imageDigest(0)}/sbom`,
+  ].map((path) => ({ path, walked: FILE_LISTS })),
   'GET /images/:digest/sbom/cyclonedx': [
     { path: `/images/${imageDigest(7)}/sbom/cyclonedx`, statements: 1 + ROWS / PAGE_COMPONENTS },
     { path: `/images/${imageDigest(0)}/sbom/cyclonedx`, status: 404 },
@@ -383,11 +388,13 @@ const examples: Record<string, Example[]> = {
     { path: '/vulnerabilities?limit=500' },
     { path: '/vulnerabilities?severity=CRITICAL,MEDIUM,NONE&fixable=true&running=true&namespace=ns-7' },
     // test/supply-chain/summary.test.ts counts what these read.
-    ...['?kev=true', '?epss_min=0.5&severity=LOW', '?vuln_id=CVE-7', '?package=p&namespace=ns-7'].map((query) => ({
-      path: `/vulnerabilities${query}`,
-      isCounted: true,
-    })),
-    { path: `/vulnerabilities?after=${Buffer.from('[3,"CVE-7"]').toString('base64url')}` },
+    ...['?kev=true', '?epss_min=0.5&severity=LOW', '?vuln_id=CVE-7', '?package=p&namespace=ns-7', '?in_use=loaded'].map(
+      (query) => ({
+        path: `/vulnerabilities${query}`,
+        isCounted: true,
+      }),
+    ),
+    { path: `/vulnerabilities?after=${Buffer.from('[2,3,"CVE-7"]').toString('base64url')}` },
   ],
   'GET /images/:digest/attestation': [
     { path: `/images/${imageDigest(7)}/attestation` },

@@ -2,10 +2,13 @@
 create or replace function payloads_of(asked text) returns text
 language sql stable parallel safe
 as $$
-  select string_agg(concat_ws(' ', k.kind, e.source, e.digest, e.join_rank, r.content_hash), e'\n'
-                    order by k.kind, e.source, e.digest)
-  from (values ('vulnerabilities'), ('sbom')) k(kind)
-  cross join lateral answering_reports(asked, k.kind) e
-  join image_report r on r.digest = e.digest and r.source = e.source and r.kind = k.kind
-  where e.join_rank < 4
+  select string_agg(concat_ws(' ', p.kind, p.source, p.digest, p.join_rank, r.content_hash), e'\n'
+                    order by p.kind, p.source, p.digest)
+  from (select 'vulnerabilities' as kind, e.* from answering_reports(asked, 'vulnerabilities') e
+        union all
+        select 'sbom', e.* from answering_reports(asked, 'sbom') e) p
+  cross join lateral (
+    select r.content_hash from image_report r
+    where r.digest = p.digest and r.source = p.source and r.kind = p.kind offset 0) r
+  where p.join_rank < 4
 $$;

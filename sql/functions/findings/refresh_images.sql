@@ -25,35 +25,17 @@ as $$
     group by w.image_digest, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id),
   rereads as materialized (
     select array_agg(t.image_digest) filter (where t.payloads is not null) as images from todo t where t.is_reread),
-  listed as materialized (
-    select l.image_digest, l.package_name, bool_or(l.is_cut) as is_cut
-    from rereads r cross join lateral listed_files(r.images) l
-    group by l.image_digest, l.package_name),
   used as materialized (
     select u.* from rereads r cross join lateral packages_used(r.images) u),
   used_names as materialized (
     select u.image_digest, u.package_name from used u group by u.image_digest, u.package_name),
-  findings as materialized (
-    select t.image_digest, f.vuln_id, f.package_name, f.source, f.severity, f.score, e.join_rank,
-           f.fixed_versions <> '{}' as is_fixable,
-           bool_or(package_coverage(f.package_type, f.class) <> 'interpreted')
-             over (partition by t.image_digest, f.vuln_id, f.package_name, f.installed_version) as is_observable
-    from todo t
-    cross join lateral answering_reports(t.image_digest, 'vulnerabilities') e
-    join image_finding f on f.digest = e.digest and f.source = e.source
-    where e.join_rank < 4 and t.is_reread and t.payloads is not null),
   cves as materialized (
-    select f.image_digest, f.vuln_id, min(f.severity) as severity, max(f.score) as max_score,
-           bool_or(f.is_fixable) as is_fixable,
-           (array_agg(distinct f.package_name order by f.package_name))[:1000] as packages,
-           array_agg(distinct f.source order by f.source) as sources, max(f.join_rank) as join_rank,
-           bool_and(f.is_observable and coalesce(not l.is_cut, false)) as is_provable,
-           coalesce((array_agg(distinct u.package_name order by u.package_name)
-                       filter (where u.package_name is not null))[:1000], '{}') as used_packages
-    from findings f
-    left join listed l on l.image_digest = f.image_digest and l.package_name = f.package_name
-    left join used_names u on u.image_digest = f.image_digest and u.package_name = f.package_name
-    group by f.image_digest, f.vuln_id),
+    select c.image_digest, c.vuln_id, c.severity, c.max_score, c.is_fixable, c.packages, c.sources, c.join_rank,
+           c.is_provable, c.used as used_packages
+    from rereads r
+    cross join lateral cves_of_images(
+      r.images, array(select u.image_digest from used_names u order by u.image_digest, u.package_name),
+      array(select u.package_name from used_names u order by u.image_digest, u.package_name)) c),
   known as materialized (
     select c.vuln_id, c.image_digest from todo t join image_cve c on c.image_digest = t.image_digest),
   gone as (

@@ -5,24 +5,25 @@ create or replace function listed_files(images text[])
 returns table (image_digest text, package_name text, path text, is_cut boolean)
 language sql stable
 as $$
-  with payloads as materialized (
-    select i.image_digest, k.kind, e.digest, e.source
-    from unnest(images) i(image_digest)
-    cross join (values ('vulnerabilities'), ('sbom')) k(kind)
-    cross join lateral answering_reports(i.image_digest, k.kind) e
-    where e.join_rank < 4)
   select l.*
   from (
-    select p.image_digest, c.name collate "C", normal_path(f.path) as path, cardinality(c.file_paths) >= 16
-    from payloads p
-    join image_component c on c.digest = p.digest and c.source = p.source
+    select i.image_digest, c.name collate "C", normal_path(f.path) as path, cardinality(c.file_paths) >= 16
+    from unnest(images) i(image_digest)
+    cross join lateral (select e.* from answering_reports(i.image_digest, 'sbom') e where e.join_rank < 4 offset 0) p
+    cross join lateral (
+      select c.name, c.file_paths
+      from image_component c
+      where c.digest = p.digest and c.source = p.source and c.file_paths <> '{}' offset 0) c
     cross join unnest(c.file_paths) f(path)
-    where p.kind = 'sbom'
     union all
-    select p.image_digest, r.package_name, normal_path(f.path), cardinality(r.file_paths) >= 16 or r.omitted > 0
-    from payloads p
-    join image_finding r on r.digest = p.digest and r.source = p.source
-    cross join unnest(r.file_paths) f(path)
-    where p.kind = 'vulnerabilities') l
+    select i.image_digest, r.package_name, normal_path(f.path), cardinality(r.file_paths) >= 16 or r.omitted > 0
+    from unnest(images) i(image_digest)
+    cross join lateral (
+      select e.* from answering_reports(i.image_digest, 'vulnerabilities') e where e.join_rank < 4 offset 0) p
+    cross join lateral (
+      select r.package_name, r.file_paths, r.omitted
+      from image_finding r
+      where r.digest = p.digest and r.source = p.source and r.file_paths <> '{}' offset 0) r
+    cross join unnest(r.file_paths) f(path)) l
   where l.path !~ '^(/usr)?/lib/(apk|opkg|sysimage)/|^/var/lib/(dpkg|rpm|pacman|apk|opkg)/|^/usr/share/(doc|licenses)/'
 $$;

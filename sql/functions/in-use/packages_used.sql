@@ -6,27 +6,30 @@ returns table (image_digest text, package_name text, pod_namespace text, workloa
                container_name text, cluster_id text, is_executed boolean)
 language sql stable
 set enable_hashjoin = on
+set enable_nestloop = off
 set work_mem = '64MB'
 as $$
   with ran as materialized (
     select e.image_digest, e.pod_namespace, e.workload_kind, e.workload_name, e.container_name, e.cluster_id,
-           e.kind = 'exec' as is_executed, normal_path(e.path) as path
+           e.kind = 'exec' as is_executed, e.path
     from runtime_executable e
     where e.image_digest = any (images) and e.image_digest <> '' and e.path_complete and e.origin <> 'memfd'),
   files as materialized (
-    select r.image_digest, r.path from ran r group by r.image_digest, r.path),
+    select r.image_digest, r.path, normal_path(r.path) as normal, merged_path(normal_path(r.path)) as merged
+    from ran r
+    group by r.image_digest, r.path),
   listed as materialized (
-    select distinct l.image_digest, l.package_name, l.path, merged_path(l.path) as merged
+    select distinct l.image_digest, l.package_name, l.path as normal, merged_path(l.path) as merged
     from listed_files(array(select distinct f.image_digest from files f)) l),
-  found as materialized (
-    select f.image_digest, f.path, l.package_name, case when l.path = f.path then 1 else 2 end as rank
-    from files f
-    join listed l on l.image_digest = f.image_digest and l.merged = merged_path(f.path)
+  names as materialized (
+    select f.image_digest, f.path, f.normal, f.merged as name, false as is_link from files f
     union all
-    select f.image_digest, f.path, l.package_name, 3
-    from files f
-    cross join lateral link_names(merged_path(f.path)) n(name)
-    join listed l on l.image_digest = f.image_digest and l.merged = n.name),
+    select f.image_digest, f.path, null, n.name, true from files f cross join lateral link_names(f.merged) n(name)),
+  found as materialized (
+    select n.image_digest, n.path, l.package_name,
+           case when n.is_link then 3 when l.normal = n.normal then 1 else 2 end as rank
+    from names n
+    join listed l on l.image_digest = n.image_digest and l.merged = n.name),
   owners as materialized (
     select distinct o.image_digest, o.path, o.package_name
     from (select f.*, min(f.rank) over (partition by f.image_digest, f.path) as first_rank from found f) o

@@ -1,0 +1,38 @@
+-- The vulnerabilities of images, each once, from all payloads that stand for the image. `used_images` and `used_packages`
+-- are the packages of which a container ran a file. `is_provable`: a container that is watched and ran no file of the
+-- packages does not use them. Without nested loops, since the planner expects a few rows of each list.
+create or replace function cves_of_images(images text[], used_images text[], used_packages text[])
+returns table (image_digest text, vuln_id text, severity smallint, max_score real, is_fixable boolean, packages text[],
+               sources text[], join_rank smallint, is_provable boolean, used text[])
+language sql stable
+set enable_hashjoin = on
+set enable_nestloop = off
+set work_mem = '32MB'
+as $$
+  with listed as materialized (
+    select l.image_digest, l.package_name, bool_or(l.is_cut) as is_cut
+    from listed_files(images) l
+    group by l.image_digest, l.package_name),
+  used as materialized (
+    select u.image_digest, u.package_name from unnest(used_images, used_packages) u(image_digest, package_name)),
+  findings as materialized (
+    select i.image_digest, f.vuln_id, f.package_name, f.source, f.severity, f.score, e.join_rank,
+           f.fixed_versions <> '{}' as is_fixable,
+           bool_or(package_coverage(f.package_type, f.class) <> 'interpreted')
+             over (partition by i.image_digest, f.vuln_id, f.package_name, f.installed_version) as is_observable
+    from unnest(images) i(image_digest)
+    cross join lateral (
+      select e.* from answering_reports(i.image_digest, 'vulnerabilities') e where e.join_rank < 4 offset 0) e
+    cross join lateral (
+      select f.* from image_finding f where f.digest = e.digest and f.source = e.source offset 0) f)
+  select f.image_digest, f.vuln_id, min(f.severity), max(f.score), bool_or(f.is_fixable),
+         (array_agg(distinct f.package_name order by f.package_name))[:1000],
+         array_agg(distinct f.source order by f.source), max(f.join_rank),
+         bool_and(f.is_observable and coalesce(not l.is_cut, false)),
+         coalesce((array_agg(distinct u.package_name order by u.package_name)
+                     filter (where u.package_name is not null))[:1000], '{}')
+  from findings f
+  left join listed l on l.image_digest = f.image_digest and l.package_name = f.package_name
+  left join used u on u.image_digest = f.image_digest and u.package_name = f.package_name
+  group by f.image_digest, f.vuln_id
+$$;
