@@ -1,5 +1,6 @@
 /** Reads what a trial of policies needs, and makes its answer (docs/contract.md#network-policies). */
 import { type Database, fixed, type Gate } from '../db/index.ts'
+import { Slice } from '../event-loop/slices.ts'
 import { stillCounting } from '../flows/index.ts'
 import { readExamples } from './example-flows.ts'
 import { MAX_EDGES_BY_POD, readPodPairs } from './pod-pairs.ts'
@@ -33,7 +34,7 @@ export async function trialOf(
   const keys = [...new Set([...policies.flatMap(labelKeysOf), ...selectors])]
   const { pods, postedAt } = await readPods(db.read, namespaces, keys)
   const trial = new Trial(policies, { pods, services, connections })
-  const judged = await byPods(db.read, trial, await trial.edges())
+  const judged = await byPods(db.read, trial, await trial.edges(), policies.some(looksAtAddresses))
   const edges = await withoutOwnNodes(db.read, judged)
   const summary = await summaryOf(policies, pods, edges)
   const examples = await readExamples(db.read, summary.deniedEdges)
@@ -58,13 +59,27 @@ const labelKeysOf = (policy: Policy): string[] => [
     .flatMap((peer) => (peer.kind === 'pods' ? peer.pods.map(({ key }) => key) : [])),
 ]
 
-async function byPods(gate: Gate, trial: Trial, edges: readonly JudgedEdge[]): Promise<readonly JudgedEdge[]> {
+const looksAtAddresses = (policy: Policy): boolean =>
+  DIRECTIONS.flatMap((name) => [...(policy[name]?.allow ?? []), ...(policy[name]?.deny ?? [])])
+    .flatMap(({ peers }) => peers ?? [])
+    .some(({ kind }) => kind === 'block')
+
+async function byPods(
+  gate: Gate,
+  trial: Trial,
+  edges: readonly JudgedEdge[],
+  byAddress: boolean,
+): Promise<readonly JudgedEdge[]> {
   const differing = edges.filter(isOfDifferingPods).slice(0, MAX_EDGES_BY_POD)
-  const pairs = await readPodPairs(gate, differing)
-  return edges.map((edge) => {
+  const pairs = await readPodPairs(gate, differing, byAddress)
+  const slice = new Slice()
+  const judged: JudgedEdge[] = []
+  for (const edge of edges) {
+    if (slice.isOver) await slice.next()
     const own = pairs.get(edge)
-    return own === undefined ? edge : trial.byPods(edge, own)
-  })
+    judged.push(own === undefined ? edge : trial.byPods(edge, own))
+  }
+  return judged
 }
 
 /** Edges between pods and a node that all of these pods ran on. */

@@ -14,6 +14,9 @@ import {
   type Selector,
 } from './policy.ts'
 
+/** Which of its pods took part is known of stored flows. */
+export const SOME_ADDRESSES = 'only some of the addresses of a workload are in an address block'
+
 export type Verdict = 'allowed' | 'denied' | 'unknown'
 
 /** A pod, or pods that agree in all of this. */
@@ -233,8 +236,7 @@ function blocksMatch(blocks: readonly Block[], end: EvaluatedEnd, reasons: Reaso
     inBlock(block.cidr)(ip) && !block.except.some((one) => inBlock(one)(ip))
   const found = ips.map((ip) => possible.filter(isIn(ip)))
   if (found.every((matching) => matching.length === 0)) return false
-  if (found.some((matching) => matching.length === 0))
-    return unknown(reasons, 'only some of the addresses of a workload are in an address block')
+  if (found.some((matching) => matching.length === 0)) return unknown(reasons, SOME_ADDRESSES)
   const isSure = end.type !== 'unresolved' || found.every((matching) => matching.some(({ isForPods }) => isForPods))
   return isSure || unknown(reasons, IN_OR_OUT)
 }

@@ -7,6 +7,7 @@ import {
   type EvaluatedEnd,
   isolatingPolicies,
   judgeSide,
+  SOME_ADDRESSES,
   strictest,
   type Verdict,
 } from './evaluate.ts'
@@ -16,7 +17,8 @@ import type { Policy } from './policy.ts'
 import { type Target, Topology } from './topology.ts'
 
 const DIFFERING_PODS = 'the policies treat the pods of a workload, or the workloads behind a service, differently'
-const NO_LONGER_STORED = 'the policies treat the pods of a workload differently, and some flows are no longer stored'
+const NOT_ALL_READ =
+  'the policies treat the pods of a workload differently, and some of its flows are no longer stored or were not read'
 
 /** Peers and ports that are compared in one trial at most: some seconds of work. */
 const MAX_COMPARED = 20_000_000
@@ -118,7 +120,7 @@ export class Trial {
     const sides = judged.flatMap((one) => one.sides)
     if (judged.some(({ verdict }) => verdict === 'unknown')) return { ...edge, verdict: 'unknown', sides }
     if (sum(judged) >= edge.flows) return { ...edge, verdict: 'allowed', sides }
-    return { ...edge, sides: edge.sides.map((side) => ({ ...side, reasons: [NO_LONGER_STORED] })) }
+    return { ...edge, sides: edge.sides.map((side) => ({ ...side, reasons: [NOT_ALL_READ] })) }
   }
 
   #sidesOf(protocol: string, from: readonly EvaluatedEnd[], to: readonly Target[]): SideOfEdge[] {
@@ -138,7 +140,8 @@ const sizeOf = ({ ingress, egress }: Policy): number =>
 
 /** Whether an edge is unknown because its pods differ: their flows tell more. */
 export const isOfDifferingPods = ({ verdict, sides }: JudgedEdge): boolean =>
-  verdict === 'unknown' && sides.some(({ reasons }) => reasons.includes(DIFFERING_PODS))
+  verdict === 'unknown' &&
+  sides.some(({ reasons }) => reasons.includes(DIFFERING_PODS) || reasons.includes(SOME_ADDRESSES))
 
 async function edgesOf(connections: readonly Connection[], topology: Topology, slice: Slice): Promise<TriedEdge[]> {
   const edges = new Map<string, TriedEdge>()

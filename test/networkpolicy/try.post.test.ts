@@ -179,9 +179,13 @@ test('POST /networkpolicy/try 200: where the policies treat the pods of a worklo
       ...{ namespace: 'shop', name: `db-${n}`, ip: `10.1.0.${n + 1}`, workload: 'StatefulSet/db' },
       labels: { app: 'db', 'statefulset.kubernetes.io/pod-name': `db-${n}` },
     })
-  const client = podOf({ namespace: 'shop', name: 'client', ip: '10.1.0.7' })
-  const calls = [0, 0, 1].map((n, i) => flowOf(client, 'EGRESS', `10.1.0.${n + 1}`, '5432', { pod_port: String(i) }))
-  await seed(own, [member(0), member(1), client], [], calls)
+  const [client, twin] = ['client', 'twin'].map((name, i) =>
+    podOf({ namespace: 'shop', name, ip: `10.1.0.${7 + i}`, workload: 'Deployment/client', labels: { app: 'client' } }),
+  ) as [ReturnType<typeof podOf>, ReturnType<typeof podOf>]
+  const calls = [0, 0, 1].map((n, i) =>
+    flowOf(i === 0 ? twin : client, 'EGRESS', `10.1.0.${n + 1}`, '5432', { pod_port: String(i) }),
+  )
+  await seed(own, [member(0), member(1), client, twin], [], calls)
   const policy = (name: string) => `
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -190,6 +194,15 @@ spec: {podSelector: {matchLabels: {statefulset.kubernetes.io/pod-name: ${name}}}
   const trial = async (name: string) =>
     (await own.request('POST', '/networkpolicy/try', { headers: yaml, body: policy(name) })).json
   assert.deepEqual([(await trial('db-0')).deniedEdges[0].flows, (await trial('db-1')).deniedEdges[0].flows], [2, 1])
+  const byAddress = await own.request('POST', '/networkpolicy/try', {
+    headers: yaml,
+    body: `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: first-only, namespace: shop}
+spec: {podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.1.0.1/32}}]}]}`,
+  })
+  assert.deepEqual([byAddress.json.denied, byAddress.json.deniedEdges[0].flows], [1, 1])
   await own.sql`delete from traffic where traffic_in_out_ip = '10.1.0.2'`
   const { denied, unknown, unknownReasons } = await trial('db-1')
   assert.deepEqual([denied, unknown], [0, 1])
