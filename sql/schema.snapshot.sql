@@ -796,6 +796,30 @@ table public.pod_syscalls with (fillfactor=70)
   constraint pod_syscalls_pkey PRIMARY KEY (pod_name)
   CREATE UNIQUE INDEX pod_syscalls_pkey ON public.pod_syscalls USING btree (pod_name)
 
+table public.runtime_capability with (fillfactor=80)
+  cluster_id text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  container_name text collate "C" not null
+  image_digest text collate "C" not null
+  capability text collate "C" not null
+  granted boolean not null
+  probed boolean not null
+  count bigint not null
+  last_pod_name text collate "C"
+  first_seen timestamp without time zone not null
+  last_seen timestamp without time zone not null
+  last_reported timestamp without time zone not null
+  last_reported_day date not null generated stored (last_reported)::date
+  last_post uuid not null
+  constraint runtime_capability_count_check CHECK ((count >= 0))
+  constraint runtime_capability_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, container_name,
+      image_digest, capability, granted, probed, cluster_id)
+  CREATE INDEX runtime_capability_oldest ON public.runtime_capability USING btree (last_reported_day)
+  CREATE UNIQUE INDEX runtime_capability_pkey ON public.runtime_capability USING btree (pod_namespace, workload_kind,
+      workload_name, container_name, image_digest, capability, granted, probed, cluster_id)
+
 table public.runtime_coverage with (fillfactor=70)
   cluster_id text collate "C" not null
   container_id text collate "C" not null
@@ -822,6 +846,9 @@ table public.runtime_coverage with (fillfactor=70)
   unsent bigint not null
   incomplete boolean not null
   ended boolean not null
+  cap_probe boolean
+  cap_hook text collate "C"
+  cap_since timestamp without time zone
   constraint runtime_coverage_heartbeat_secs_check CHECK (((heartbeat_secs >= 1) AND (heartbeat_secs <= 86400)))
   constraint runtime_coverage_last_gap_check CHECK ((last_gap = ANY (ARRAY['late_heartbeat'::text,
       'probe_restart'::text, 'probe_change'::text])))
@@ -1196,6 +1223,13 @@ function public.canonical_id(id text) returns text language sql stable parallel 
 
 function public.canonical_ids(told image_finding[]) returns TABLE(id text, vuln_id text) language sql stable
 
+function public.capabilities_since(stored runtime_coverage, next runtime_coverage) returns timestamp without time zone
+      language sql immutable parallel safe
+
+function public.capability_coverage_of(cluster text, namespace text, kind text, name text, container text, image text,
+      window_hours integer) returns TABLE(container_name text, image_digest text, observed_since timestamp without time
+      zone, reason text) language plpgsql stable
+
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
 
 function public.compute_added(one bigint, other bigint) returns bigint language sql immutable parallel safe
@@ -1360,6 +1394,10 @@ function public.is_workload_of(seen_kind text, seen_name text, kind text, name t
 
 function public.join_name(rank integer) returns text language sql immutable parallel safe
 
+function public.kg_capability_coverage(cluster text, namespace text, kind text, name text, container text, image_digest
+      text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason
+      text) language sql stable
+
 function public.kg_runtime_coverage(cluster text, namespace text, kind text, name text, container text, image_digest
       text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason
       text) language sql stable
@@ -1478,6 +1516,8 @@ function public.stage_page(sent image_report, page_set text, page_no bigint, pag
       language plpgsql
 
 function public.store_attestation(document json) returns text language plpgsql
+
+function public.store_capabilities(doc json, post uuid) returns void language plpgsql
 
 function public.store_denials(document json) returns TABLE(workload_namespace text, workload_kind text, workload_name
       text, action text, denials double precision) language plpgsql

@@ -334,6 +334,12 @@ export const rows = {
     [60, MAX_SECS],
     'Seconds between passes over these; one statement deletes `IMAGE_INVENTORY_RETENTION_BATCH_SIZE` of them.',
   ),
+  capabilityEvidenceWindowHours: whole(
+    'CAPABILITY_EVIDENCE_WINDOW_HOURS',
+    168,
+    [24, 2160],
+    'Hours that containers must be watched without a gap before capabilities are recommended for them.',
+  ),
   computeHistoryRetentionDays: whole(
     'COMPUTE_HISTORY_RETENTION_DAYS',
     7,
