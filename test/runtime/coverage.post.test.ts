@@ -462,6 +462,7 @@ describe('the probe for capabilities', () => {
 
   for (const [what, before, after] of [
     ['attached', {}, ON],
+    ['attached, at the same function', { ...ON, cap_probe: false }, ON],
     ['detached', ON, NOTHING],
     ['at another function', ON, OTHER],
     ['at a function that is not known any more', ON, { cap_probe: true }],

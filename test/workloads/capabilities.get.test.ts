@@ -370,6 +370,8 @@ describe('evidence', () => {
     await store(5_001, 5_001)
     const cut = await only(namespace)
     assert.deepEqual([cut.reason, cut.evidence, cut.recommendation], ['rows_truncated', 'insufficient', null])
+    await sql`update workload_container set state = 'terminated' where pod_namespace = ${namespace}`
+    assert.equal((await only(namespace)).reason, 'no_current_digest')
   })
 })
 
