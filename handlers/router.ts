@@ -45,6 +45,7 @@ import traffic from './pod/traffic.get.ts'
 import trafficPost from './pod/traffic.post.ts'
 import trafficBatch from './pod/traffic-batch.post.ts'
 import trafficByName from './pod/traffic-by-name.get.ts'
+import runtimeCapabilities from './runtime/capabilities.post.ts'
 import runtimeCoverage from './runtime/coverage.post.ts'
 import executables from './runtime/executables.post.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
@@ -64,6 +65,7 @@ import serviceSpec from './svc/spec.post.ts'
 import version from './version.get.ts'
 import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
 import vulnerabilities from './vulnerabilities.get.ts'
+import workloadCapabilities from './workloads/capabilities.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
 import workloadPolicy from './workloads/networkpolicy.get.ts'
 import workloadRuntime from './workloads/runtime.get.ts'
@@ -88,8 +90,8 @@ export const routes = [
   ...[seccompProfiles, seccompProfile, seccompProfileFile, seccompReset],
   ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
   ...[denialsPost, denials],
-  ...[executables, runtimeCoverage],
-  ...[workloadRuntime, imageRuntime],
+  ...[executables, runtimeCoverage, runtimeCapabilities],
+  ...[workloadRuntime, imageRuntime, workloadCapabilities],
   ...[computeSamples, computeLatest, computeNodes],
   ...[computeMinutes, computeHistory, computeContention],
   ...[computeFindings],

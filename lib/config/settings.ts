@@ -341,14 +341,21 @@ export const rows = {
     'RUNTIME_INVENTORY_RETENTION_DAYS',
     30,
     [0, MAX_DAYS],
-    'Days that executed files are kept after they were last seen, and containers after their last heartbeat; 0 = ' +
-      'forever.',
+    'Days that executed files are kept after they were last seen, capabilities after their last report, and ' +
+      'containers after their last heartbeat; 0 = forever.',
   ),
   runtimeInventoryIntervalSecs: whole(
     'RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS',
     3600,
     [60, MAX_SECS],
     'Seconds between passes over these; one statement deletes `IMAGE_INVENTORY_RETENTION_BATCH_SIZE` of them.',
+  ),
+  capabilityEvidenceWindowHours: whole(
+    'CAPABILITY_EVIDENCE_WINDOW_HOURS',
+    168,
+    [24, 2160],
+    'Hours that containers must be watched before capabilities are recommended for them. Capabilities are kept a day ' +
+      'longer than that, if not longer by `RUNTIME_INVENTORY_RETENTION_DAYS`.',
   ),
   computeHistoryRetentionDays: whole(
     'COMPUTE_HISTORY_RETENTION_DAYS',

@@ -10,6 +10,9 @@ export interface Accepted {
 }
 
 export function accepted(entries: number, dropped: Dropped, written: number): Accepted {
-  const sum = Object.values(dropped).reduce((total, count) => total + count, 0)
+  const sum = totalOf(dropped)
   return { accepted: entries - sum, dropped: sum, written }
 }
+
+/** The number of dropped entries. */
+export const totalOf = (dropped: Dropped): number => Object.values(dropped).reduce((total, count) => total + count, 0)

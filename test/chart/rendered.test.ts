@@ -245,15 +245,16 @@ one('seccomp values set the broker, and how often agents report', () => {
 
 one('runtime inventory values set the broker, and the mode of the agents', () => {
   const settings = (toggle: string) => {
-    const { runtimeInventoryRetentionDays, runtimeInventoryIntervalSecs } = configOf(toggle)
-    return [runtimeInventoryRetentionDays, runtimeInventoryIntervalSecs]
+    const config = configOf(toggle)
+    const { runtimeInventoryRetentionDays, runtimeInventoryIntervalSecs, capabilityEvidenceWindowHours } = config
+    return [runtimeInventoryRetentionDays, runtimeInventoryIntervalSecs, capabilityEvidenceWindowHours]
   }
   assert.deepEqual(
     [settings('default'), settings('runtime-inventory'), settings('jobs-off')],
     [
-      [30, 3600],
-      [7, 7200],
-      [0, 3600],
+      [30, 3600, 168],
+      [7, 7200, 720],
+      [0, 3600, 168],
     ],
   )
   const { RUNTIME_INVENTORY, RUNTIME_INVENTORY_CAPABILITIES } = environment(

@@ -24,6 +24,7 @@ const IGNORING = [
   ...['/audit/verdicts', '/node/status', '/cluster/environment'],
   ...['/seccomp/profiles/:namespace/:kind/:name', '/seccomp/profiles/:namespace/:kind/:name/export'],
   ...['/seccomp/profile-file/:namespace/:kind/:name/:hash', '/images/:digest/sbom/cyclonedx', '/attestations/policy'],
+  ...['/workloads/:namespace/:kind/:name/capabilities'],
 ]
 
 const digest = `sha256:${'a'.repeat(64)}`

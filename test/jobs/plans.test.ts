@@ -27,6 +27,7 @@ const LARGE = [
   'seccomp_denial',
   'seccomp_denial_node',
   'runtime_executable',
+  'runtime_capability',
   'runtime_coverage',
 ]
 
@@ -113,6 +114,13 @@ async function fill(rows: number): Promise<void> {
     from (select n, case when n <= 250 then ${ago(60 * DAY)}::text::timestamp + n * interval '1 s' else ${now} end as t
           from generate_series(1, ${rows}::int) n) n`
   await sql`
+    insert into runtime_capability (
+      cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, capability, granted, probed, count,
+      first_seen, last_seen, last_reported, last_post)
+    select 'primary', 'shop', 'Deployment', 'web', 'c-' || n % 50, ${rows}::text, 'CAP_' || n, true, false, 1, t, t, t, gen_random_uuid()
+    from (select n, case when n <= 250 then ${ago(60 * DAY)}::text::timestamp + n * interval '1 s' else ${now} end as t
+          from generate_series(1, ${rows}::int) n) n`
+  await sql`
     insert into runtime_coverage (
       cluster_id, container_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, pod_name, node_name, mode,
       exec_probe, lib_probe, start_mode, tracking_since, covered_since, last_heartbeat, heartbeat_secs, gaps, events_dropped, unsent,
@@ -131,8 +139,8 @@ const jobs: [job: Job, batches: number][] = [
   [attestationRetention, 8],
   // The first eleven attribute, the others delete by age.
   [seccompDenialRetention, 14],
-  // The first three read files, some of them seen lately; the others read containers.
-  [runtimeRetention, 7],
+  // The first three read files, some of them seen lately, the next three capabilities, the others containers.
+  [runtimeRetention, 10],
 ]
 
 for (const [belief, isKnown] of [
@@ -142,7 +150,7 @@ for (const [belief, isKnown] of [
   describe(`tables ${belief}`, { skip: isKnown && onlyFull }, () => {
     before(async () => {
       await sql`truncate audit_verdict, pod, pod_address, traffic, traffic_retention_cursor, image_attestation, image, workload_container,
-                         seccomp_denial, seccomp_denial_node, runtime_executable, runtime_coverage`
+                         seccomp_denial, seccomp_denial_node, runtime_executable, runtime_capability, runtime_coverage`
       for (const table of LARGE) await sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`)
       await fill(2)
       await sql.unsafe('analyze')

@@ -13,7 +13,7 @@ const { ago, run, count, sql } = scene
 const { config } = scene.context()
 
 beforeEach(async () => {
-  await sql`truncate runtime_executable, runtime_coverage`
+  await sql`truncate runtime_executable, runtime_capability, runtime_coverage`
 })
 
 const withDays = (runtimeInventoryRetentionDays: number, more: Partial<typeof config> = {}) => ({
@@ -38,13 +38,25 @@ const beat = (id: string, at: string, on = sql) => on`
           ${ago(400 * DAY)}::text::timestamp, ${at}::text::timestamp, 300, 0, 0, 0, false, false)
   on conflict (container_id, cluster_id) do update set last_heartbeat = excluded.last_heartbeat`
 
+/** Stores a capability as a post does, or updates the time of its last report. */
+const report = (capability: string, at: string, on = sql) => on`
+  insert into runtime_capability (
+    cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, capability, granted, probed, count, first_seen, last_seen,
+    last_reported, last_post)
+  values ('primary', 'shop', 'Deployment', 'web', 'web', '', ${capability}, true, false, 1, ${ago(400 * DAY)}::text::timestamp,
+          ${ago(400 * DAY)}::text::timestamp, ${at}::text::timestamp, gen_random_uuid())
+  on conflict (pod_namespace, workload_kind, workload_name, container_name, image_digest, capability, granted, probed, cluster_id)
+  do update set last_reported = excluded.last_reported`
+
 interface Stored {
   files?: Record<string, number>
+  capabilities?: Record<string, number>
   containers?: Record<string, number>
 }
-/** Stores files and containers, each with the days since it was seen or sent a heartbeat. */
-const store = async ({ files = {}, containers = {} }: Stored) => {
+/** Stores files, capabilities and containers, each with the days since it was seen, reported or sent a heartbeat. */
+const store = async ({ files = {}, capabilities = {}, containers = {} }: Stored) => {
   await Promise.all([
+    ...Object.entries(capabilities).map(([name, days]) => report(name, ago(days * DAY))),
     ...Object.entries(files).map(([path, days]) => see(path, ago(days * DAY))),
     ...Object.entries(containers).map(([id, days]) => beat(id, ago(days * DAY))),
   ])
@@ -57,6 +69,12 @@ const manyFiles = (rows: number, days: number) => sql`
   select 'primary', 'shop', 'Deployment', 'web-' || n % 7, 'web', '', 'exec', '/bin/' || n, sha256(convert_to('/bin/' || n, 'UTF8')), true,
          'ebpf', 'image', t, t
   from (select n, ${ago(days * DAY)}::text::timestamp - n * interval '1 s' as t from generate_series(1, ${rows}::int) n) n`
+const manyCapabilities = (rows: number, days: number) => sql`
+  insert into runtime_capability (
+    cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, capability, granted, probed, count, first_seen, last_seen,
+    last_reported, last_post)
+  select 'primary', 'shop', 'Deployment', 'web', 'web', '', 'CAP_' || lpad(n::text, 6, '0'), true, false, 1, t, t, t, gen_random_uuid()
+  from (select n, ${ago(days * DAY)}::text::timestamp - n * interval '1 s' as t from generate_series(1, ${rows}::int) n) n`
 const manyContainers = (rows: number, days: number) => sql`
   insert into runtime_coverage (
     cluster_id, container_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, pod_name, node_name, mode, exec_probe,
@@ -66,13 +84,19 @@ const manyContainers = (rows: number, days: number) => sql`
   from (select n, ${ago(days * DAY)}::text::timestamp as t from generate_series(1, ${rows}::int) n) n`
 const filesLeft = async () =>
   (await sql<{ p: string }[]>`select path as p from runtime_executable order by path`).map(({ p }) => p)
+const capabilitiesLeft = async () =>
+  (await sql<{ c: string }[]>`select capability as c from runtime_capability order by capability`).map(({ c }) => c)
 const containersLeft = async () =>
   (await sql<{ id: string }[]>`select container_id as id from runtime_coverage order by container_id`).map(
     ({ id }) => id,
   )
 const total = async () =>
   Number(
-    (await sql`select (select count(*) from runtime_executable) + (select count(*) from runtime_coverage) as n`)[0]!.n,
+    (
+      await sql`
+        select (select count(*) from runtime_executable) + (select count(*) from runtime_capability)
+             + (select count(*) from runtime_coverage) as n`
+    )[0]!.n,
   )
 
 test('the job runs at the configured interval, first after 165 seconds, in a chain of its own; 0 days turn it off', () => {
@@ -85,19 +109,49 @@ test('the job runs at the configured interval, first after 165 seconds, in a cha
   )
 })
 
-test('files not seen and containers without a heartbeat for 30 days are deleted; those that began earlier and continue stay', async () => {
-  await store({ files: { '/old': 31, '/young': 29, '/now': 0 }, containers: { old: 31, young: 29, now: 0 } })
+test('files not seen, capabilities not reported and containers without a heartbeat for 30 days are deleted; those that began earlier and continue stay', async () => {
+  await store({
+    files: { '/old': 31, '/young': 29, '/now': 0 },
+    capabilities: { OLD: 31, YOUNG: 29, NOW: 0 },
+    containers: { old: 31, young: 29, now: 0 },
+  })
   assert.equal(config.runtimeInventoryRetentionDays, 30)
-  assert.equal(await count(), 2)
-  assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 2 })
+  assert.equal(await count(), 3)
+  assert.deepEqual(await run(), { outcome: 'done', rows: 3, batches: 3 })
   assert.deepEqual(
-    [await filesLeft(), await containersLeft()],
+    [await filesLeft(), await capabilitiesLeft(), await containersLeft()],
     [
       ['/now', '/young'],
+      ['NOW', 'YOUNG'],
       ['now', 'young'],
     ],
   )
-  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 2 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 3 })
+})
+
+test('capabilities are kept for the window of the evidence in whole days and one day more, if that is longer', async () => {
+  for (const [days, hours, kept] of [
+    [3, 168, 8],
+    [3, 169, 9],
+    [3, 192, 9],
+    [8, 168, 8],
+    [9, 168, 9],
+    [1, 24, 2],
+    [30, 2160, 91],
+  ] as const) {
+    await store({ capabilities: { OLD: kept + 0.01, YOUNG: kept - 0.01 } })
+    const changes = withDays(days, { capabilityEvidenceWindowHours: hours })
+    assert.equal(await count(changes), 1)
+    assert.equal((await run(changes)).rows, 1, `${days} days, ${hours} hours`)
+    assert.deepEqual(await capabilitiesLeft(), ['YOUNG'])
+  }
+})
+
+test('a capability that is reported again after the pass found it, before its deletion, stays', async () => {
+  await store({ capabilities: { AGAIN: 31, OLD: 31 } })
+  const pass = await scene.whileDeleting('runtime_capability', 'before', () => report('AGAIN', ago(0)))
+  assert.equal(pass.rows, 1)
+  assert.deepEqual(await capabilitiesLeft(), ['AGAIN'])
 })
 
 test('the configuration sets the number of days', async () => {
@@ -136,23 +190,26 @@ test('a file or container exactly 30 days old stays, one a microsecond older is 
 describe('batches', () => {
   test('batches have the configured size, also when rows span several days or have the same time', async () => {
     await manyFiles(2 * BATCH_ROWS + 1, 31)
+    await manyCapabilities(2 * BATCH_ROWS + 1, 31)
     await manyContainers(2 * BATCH_ROWS + 1, 31)
-    assert.deepEqual(await run(), { outcome: 'done', rows: 4 * BATCH_ROWS + 2, batches: 6 })
+    assert.deepEqual(await run(), { outcome: 'done', rows: 6 * BATCH_ROWS + 3, batches: 9 })
     await manyFiles(2 * BATCH_ROWS, 31)
     await sql`update runtime_executable set last_seen = ${ago(31 * DAY)}::text::timestamp - (right(path, 1)::int * interval '1 day')`
-    assert.deepEqual(await run(), { outcome: 'done', rows: 2 * BATCH_ROWS, batches: 4 })
+    assert.deepEqual(await run(), { outcome: 'done', rows: 2 * BATCH_ROWS, batches: 5 })
     await manyContainers(2 * BATCH_ROWS, 31)
-    assert.deepEqual(await run(), { outcome: 'done', rows: 2 * BATCH_ROWS, batches: 4 })
+    assert.deepEqual(await run(), { outcome: 'done', rows: 2 * BATCH_ROWS, batches: 5 })
     assert.equal(await total(), 0)
   })
 
-  test('a pass has at most 200 batches over both tables together, and the next pass continues', async () => {
+  test('a pass has at most 200 batches over all tables together, and the next pass continues', async () => {
     const one = withDays(30, { imageInventoryBatchSize: 1 })
-    await manyFiles(196, 31)
+    await manyFiles(96, 31)
+    await manyCapabilities(99, 31)
     await manyContainers(6, 31)
-    assert.deepEqual(await run(one), { outcome: 'capped', rows: 199, batches: 200 })
-    assert.deepEqual([await filesLeft(), await containersLeft()], [[], ['c000004', 'c000005', 'c000006']])
-    assert.deepEqual(await run(one), { outcome: 'done', rows: 3, batches: 5 })
+    assert.deepEqual(await run(one), { outcome: 'capped', rows: 198, batches: 200 })
+    assert.deepEqual([await filesLeft(), await capabilitiesLeft()], [[], []])
+    assert.deepEqual(await containersLeft(), ['c000004', 'c000005', 'c000006'])
+    assert.deepEqual(await run(one), { outcome: 'done', rows: 3, batches: 6 })
   })
 
   test('the oldest files are deleted first', async () => {
@@ -168,9 +225,9 @@ describe('batches', () => {
 
   test('expired containers are found among more containers than a statement reads', async () => {
     await manyContainers(20_001, 1)
-    assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 3 })
+    assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 4 })
     await sql`update runtime_coverage set last_heartbeat = ${ago(31 * DAY)}::text::timestamp where container_id in ('c000001', 'c020000', 'c020001')`
-    assert.deepEqual(await run(), { outcome: 'done', rows: 3, batches: 3 })
+    assert.deepEqual(await run(), { outcome: 'done', rows: 3, batches: 4 })
   })
 })
 
@@ -217,7 +274,7 @@ describe('concurrent posts', () => {
     const names = Array.from({ length: 30 }, (_, n) => `r${String(n).padStart(2, '0')}`)
     const db = scene.otherProcess(t)
     for (let round = 0; round < 5; round++) {
-      await sql`truncate runtime_executable, runtime_coverage`
+      await sql`truncate runtime_executable, runtime_capability, runtime_coverage`
       await store({
         files: Object.fromEntries(names.map((name) => [name, 31])),
         containers: Object.fromEntries(names.map((name) => [name, 31])),
@@ -251,7 +308,7 @@ test('a pass aborted between two batches keeps its deletions, and the next pass 
   await manyFiles(BATCH_ROWS + 2, 31)
   await manyContainers(BATCH_ROWS + 2, 31)
   assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: BATCH_ROWS, batches: 1 })
-  assert.deepEqual(await run(abortedAfter(2, scene.db)), { outcome: 'aborted', rows: BATCH_ROWS + 2, batches: 2 })
+  assert.deepEqual(await run(abortedAfter(3, scene.db)), { outcome: 'aborted', rows: BATCH_ROWS + 2, batches: 3 })
   assert.equal((await run()).rows, 2)
 })
 
@@ -264,7 +321,7 @@ test('a pass leaves exactly the young files and containers, with any batch size'
       fc.constantFrom(1, 3, 7),
       fc.integer({ min: 1, max: 4 }),
       async (files, containers, days, imageInventoryBatchSize) => {
-        await sql`truncate runtime_executable, runtime_coverage`
+        await sql`truncate runtime_executable, runtime_capability, runtime_coverage`
         const named = (ages: number[]) => ages.map((one, n) => [`n${String(n).padStart(2, '0')}`, one] as const)
         await store({ files: Object.fromEntries(named(files)), containers: Object.fromEntries(named(containers)) })
         const kept = (ages: number[]) => named(ages).flatMap(([name, one]) => (one < days ? [name] : []))

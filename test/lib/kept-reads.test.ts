@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { history, keep, minute, pairs } from '../compute/minutes.ts'
 import { culprit } from '../compute/posts.ts'
+import { checks } from '../runtime/capabilities.ts'
 import { heartbeat } from '../runtime/heartbeats.ts'
 import { newImage, newNamespace as newRuntimeNamespace, storeExecutables } from '../runtime/rows.ts'
 import { denial, take } from '../seccomp/drains.ts'
@@ -178,6 +179,25 @@ for (const [what, app, isKept] of EACH) {
     }
     for (const scope of ['', `&namespace=${namespace}`])
       assert.equal((await app.get(`/attestations/policy?mode=enforce${scope}`)).status, isKept ? 200 : 409)
+  })
+
+  test(`capabilities, kept for ${what}`, async () => {
+    const namespace = newNamespace()
+    assert.equal((await app.post('/pod/spec', replica(namespace, [container('app', newDigest())]))).status, 200)
+    const names = ['OLD', 'YOUNG']
+    const entries = names.map((capability) => checks({ pod_namespace: namespace, capability }))
+    assert.equal((await app.post('/runtime/capabilities', entries)).status, 200)
+    const report = (capability: string, hours: number) => app.sql`
+      update runtime_capability set last_reported = ${ago(hours)}::text::timestamp
+      where pod_namespace = ${namespace} and capability = ${capability}`
+    // They are kept for the window of the evidence and a day, which is longer than the inventory.
+    await report('OLD', 8 * 24 + 1)
+    await report('YOUNG', 8 * 24 - 1)
+    const { containers } = await read(app, `/workloads/${namespace}/Deployment/web/capabilities`)
+    assert.deepEqual(
+      containers[0].used.map(({ capability }: { capability: string }) => capability),
+      isKept ? names : ['YOUNG'],
+    )
   })
 }
 

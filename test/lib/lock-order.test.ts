@@ -146,6 +146,13 @@ const writers: Record<string, Write> = {
   'store_executables, of many owners': (on, keys, second) => executables(on, keys, ['p'], second),
   store_heartbeats: (on, keys, second) => heartbeats(on, keys, [second]),
   'store_heartbeats, several of each': (on, keys, second) => heartbeats(on, keys, [second - 1, second, second + 1]),
+  store_capabilities: (on, keys, second) => {
+    const checks = keys.map((capability) => ({
+      ...{ pod_namespace: 'n', workload_kind: 'k', workload_name: 'w', container_name: 'c', image_digest: '' },
+      ...{ capability, granted: true, probed: false, count: 1, first_seen: time(0), last_seen: time(second) },
+    }))
+    return on`select store_capabilities(${JSON.stringify(checks)}::text::json, ${randomUUID()})`
+  },
   store_minutes: (on, keys, second) => minutes(on, keys, second, 60),
   'store_minutes, of the same time': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 60),
   'store_minutes, of five minutes': (on, keys, second) => minutes(on, keys, Math.min(second, 1), 300),

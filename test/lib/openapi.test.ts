@@ -61,6 +61,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /images/{digest}/sbom': 1_048_576,
   'POST /images/{digest}/attestation': 262_144,
   'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': 1_048_576,
+  'POST /runtime/capabilities': 4_194_304,
   'POST /runtime/coverage': 4_194_304,
   'POST /seccomp/denials': 4_194_304,
   'POST /networkpolicy/try': 1_048_576,
@@ -234,6 +235,10 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
       image_digest: image,
     },
     ...{ kind: 'exec', path: '/x', path_complete: true, source: 'ebpf', origin: 'image', first_seen: T, last_seen: T },
+  }
+  const capability = {
+    ...{ pod_namespace: 'n', workload_kind: 'Deployment', workload_name: 'w', container_name: 'c' },
+    ...{ capability: 'NET_ADMIN', granted: true, count: 1, first_seen: T, last_seen: T },
   }
   const heartbeat = {
     ...{
@@ -574,6 +579,8 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
               incomplete: null,
               ended: true,
               probe_attached_at: `${T}.5`,
+              cap_probe: true,
+              cap_hook: 'cap_capable',
               x: 1,
             },
           ],
@@ -587,6 +594,21 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [true, { accepted: 0, dropped: 0, written: 0 }],
         [false, { accepted: 0, dropped: -1, written: 0 }],
         [false, { accepted: 0, written: 0 }],
+        [false, {}],
+      ],
+    },
+    'POST /runtime/capabilities': {
+      bodies: [
+        [true, []],
+        [true, [capability, { ...capability, pod_name: null, image_digest: '', probed: true, count: 0, x: 1 }]],
+        [false, {}],
+        [false, capability],
+        [false, null],
+      ],
+      answers: [
+        [true, { accepted: 0, dropped: 0, written: 0 }],
+        [false, { accepted: 0, dropped: 0, written: -1 }],
+        [false, { accepted: 0, dropped: 0 }],
         [false, {}],
       ],
     },

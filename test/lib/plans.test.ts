@@ -158,7 +158,7 @@ interface Expected {
 }
 
 /** Filters that only compare the time or, for a container, whether its pod is dead. */
-const EXPIRY = /^(\(+(\w+\.)?(last_seen|checked_at) >= |\(*NOT EXISTS|\(*NOT \(?SubPlan|$)|LEAST\(/i
+const EXPIRY = /^(\(+(\w+\.)?(last_seen|last_reported|checked_at) >= |\(*NOT EXISTS|\(*NOT \(?SubPlan|$)|LEAST\(/i
 
 function assertGood(
   plan: Plan,
@@ -374,6 +374,13 @@ const examples: Record<string, Example[]> = {
       isWhole: true,
     })),
   ],
+  'GET /workloads/:namespace/:kind/:name/capabilities': [
+    {
+      path: '/workloads/ns-7/Deployment/web-7/capabilities',
+      isOpaque: true,
+      expiring: ['runtime_capability'],
+    },
+  ],
   'GET /images/:digest/runtime': [
     '',
     '?limit=5000&kind=lib',
@@ -493,6 +500,7 @@ const WITHOUT = new Set([
   'POST /images/:digest/vulnerabilities',
   'POST /images/:digest/sbom',
   'POST /images/:digest/attestation',
+  'POST /runtime/capabilities',
   'POST /runtime/coverage',
   'POST /seccomp/denials',
   'POST /runtime/executables',
@@ -633,6 +641,12 @@ describe('plans', () => {
                                     gaps, events_dropped, unsent, incomplete, ended)
       select 'primary', 'c' || n, 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n % 1000), 64, '0'), 'pod-' || n,
              'node-1', 'full', true, true, 'start', timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01', 300, 0, 0, 0, false, false
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into runtime_capability (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, capability, granted,
+                                      probed, count, first_seen, last_seen, last_reported, last_post)
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n % 1000), 64, '0'), 'CAP_' || n, true,
+             false, 1, timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01', gen_random_uuid()
       from generate_series(1, ${ROWS}::int) n`
     await sql`
       insert into compute_node

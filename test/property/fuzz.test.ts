@@ -430,6 +430,23 @@ const HEARTBEAT: Fields = {
   ended: good`false  true  null`,
   heartbeat_at: good`"2026-01-02T00:00:00"  "9999-12-31T23:59:59"  "0001-01-01T00:00:00"`,
   heartbeat_secs: good`300  1  86400`,
+  cap_probe: good`true  false  null`,
+  cap_hook: good`"cap_capable"  "security_capable"  null`,
+}
+
+const CHECKS: Fields = {
+  pod_namespace: good`"shop"  "MARKERMARKER"`,
+  pod_name: good`"MARKERMARKER"  "fuzz-pool-1"  null`,
+  workload_kind: good`"Deployment"  "Pod"`,
+  workload_name: good`"MARKERMARKER"`,
+  container_name: good`"app"  "MARKERMARKER"`,
+  image_digest: one(['""', 'null', ...DIGESTS.map((digest) => `"${digest}"`)]),
+  capability: good`"NET_ADMIN"  "CAP_63"`,
+  granted: good`true  false`,
+  probed: good`true  false  null`,
+  count: good`0  7  9007199254740993  9223372036854775807`,
+  first_seen: good`"2026-01-01T00:00:00.123456789"  "0001-01-01T00:00:00"`,
+  last_seen: good`"2026-01-02T00:00:00"  "9999-12-31T23:59:59.999999"`,
 }
 
 const DRAIN: Fields = {
@@ -534,6 +551,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
   },
   // The route ignores its body, but a client may send one.
   '/seccomp/profiles/:namespace/:kind/:name/reset': { fields: { name: NAME } },
+  '/runtime/capabilities': { fields: CHECKS, list: true },
   '/runtime/coverage': { fields: HEARTBEAT, list: true },
   '/seccomp/denials': { fields: DRAIN },
   '/runtime/executables': { fields: EXECUTABLE, list: true },

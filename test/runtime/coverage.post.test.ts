@@ -438,6 +438,90 @@ describe('counters and flags', () => {
   })
 })
 
+describe('the probe for capabilities', () => {
+  const [ON, OTHER] = [
+    { cap_probe: true, cap_hook: 'cap_capable' },
+    { cap_probe: true, cap_hook: 'security_capable' },
+  ]
+  const NOTHING = { cap_probe: null, cap_hook: null }
+
+  test('POST /runtime/coverage 200: what a heartbeat says of it is stored; without it, there is none', async () => {
+    for (const [fields, probe, hook] of [
+      [ON, true, 'cap_capable'],
+      [OTHER, true, 'security_capable'],
+      [{ cap_probe: true }, true, null],
+      [NOTHING, false, null],
+      [{}, false, null],
+    ] as const) {
+      await sql`truncate runtime_coverage`
+      await take(app, [heartbeat(fields)])
+      const { cap_probe, cap_hook, cap_since, tracking_since } = await only(sql)
+      assert.deepEqual([cap_probe, cap_hook, cap_since], [probe, hook, tracking_since])
+    }
+  })
+
+  for (const [what, before, after] of [
+    ['attached', {}, ON],
+    ['attached, at the same function', { ...ON, cap_probe: false }, ON],
+    ['detached', ON, NOTHING],
+    ['at another function', ON, OTHER],
+    ['at a function that is not known any more', ON, { cap_probe: true }],
+  ] as const)
+    test(`POST /runtime/coverage 200: ${what}, it begins its own time anew, and no other`, async () => {
+      const { row, at } = await history([9, before], [6, before], [3, after], [1, after])
+      sameTime(row.cap_since, at(3))
+      assert.deepEqual([row.gaps, row.last_gap, row.covered_since], [0, null, row.tracking_since])
+    })
+
+  test('POST /runtime/coverage 200: of several heartbeats in one post, the change counts where it is', async () => {
+    const [one, at] = [heartbeat({ heartbeat_secs: 86_400 }), (hours: number) => inSecs(-hours * HOUR)]
+    const times = [at(5), at(4), at(3)]
+    await take(
+      app,
+      [ON, OTHER, OTHER].map((fields, n) => ({ ...one, ...fields, heartbeat_at: times[n] })),
+    )
+    sameTime((await only(sql)).cap_since, times[1])
+  })
+
+  test('POST /runtime/coverage 200: an unchanged probe keeps its time, also over a gap', async () => {
+    const { row, at } = await history([9, ON], [6, ON], [3, { ...ON, mode: 'exec' }])
+    assert.equal(row.cap_since, row.tracking_since)
+    sameTime(row.covered_since, at(3))
+  })
+
+  test('POST /runtime/coverage 200: an old heartbeat says nothing about it', async () => {
+    const { row } = await history([3, ON], [6, OTHER])
+    assert.deepEqual([row.cap_hook, row.cap_since], ['cap_capable', row.tracking_since])
+  })
+
+  /** Stores a heartbeat as the release before does, whose documents have no `cap_probe`. */
+  const byOldBroker = (fields: Fields) => {
+    const { cap_probe, cap_hook, ...old } = heartbeat(fields)
+    const { probe_attached_at = null } = old
+    return sql`select store_heartbeats(${JSON.stringify([{ ...old, probe_attached_at }])}::text::json)`
+  }
+
+  test('POST /runtime/coverage 200: a broker of the release before leaves it as it is during an upgrade', async () => {
+    const one = heartbeat({ ...ON, heartbeat_at: inSecs(-900) })
+    await take(app, [one])
+    await byOldBroker({ ...one, heartbeat_at: inSecs(-600) })
+    const row = await only(sql)
+    assert.deepEqual([row.cap_probe, row.cap_hook, row.cap_since], [true, 'cap_capable', row.tracking_since])
+    await take(app, [{ ...one, heartbeat_at: inSecs(-300) }])
+    assert.equal((await only(sql)).cap_since, row.tracking_since)
+  })
+
+  test('POST /runtime/coverage 200: of a container that only the release before heard of, it is known from now on', async () => {
+    const one = heartbeat({ heartbeat_at: inSecs(-600) })
+    await byOldBroker(one)
+    const { cap_probe, cap_hook, cap_since } = await only(sql)
+    assert.deepEqual([cap_probe, cap_hook, cap_since], [null, null, null])
+    const heartbeat_at = inSecs(-300)
+    await take(app, [{ ...one, ...ON, heartbeat_at }])
+    sameTime((await only(sql)).cap_since, heartbeat_at)
+  })
+})
+
 describe('the workload', () => {
   test('POST /runtime/coverage 200: without a workload the pod is the workload', async () => {
     const none = [
@@ -554,7 +638,12 @@ describe('entries that are dropped', () => {
       'heartbeat_secs',
       secs,
     ]),
-    ...['exec_probe', 'lib_probe', 'incomplete', 'ended'].flatMap((field) =>
+    ...['', 'CAP_CAPABLE', 'x', 7, true, {}].map((hook): [string, string, unknown] => [
+      JSON.stringify(hook),
+      'cap_hook',
+      hook,
+    ]),
+    ...['exec_probe', 'lib_probe', 'incomplete', 'ended', 'cap_probe'].flatMap((field) =>
       ['true', 1, []].map((flag): [string, string, unknown] => [JSON.stringify(flag), field, flag]),
     ),
     ...['events_dropped', 'unsent'].flatMap((field) =>
@@ -617,7 +706,8 @@ describe('entries that are dropped', () => {
     const fine = [
       longest,
       { image_digest: '' },
-      { cap_probe: 'x', cap_hook: 7, later: { a: '\0' }, 'a\0': 1 },
+      { later: { a: '\0' }, 'a\0': 1 },
+      { cap_probe: true, cap_hook: 'security_capable' },
       { heartbeat_secs: 1 },
       { heartbeat_secs: 86_400 },
       { pod_name: 'ein Pod', container_name: 'Größe' },

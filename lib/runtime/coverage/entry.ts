@@ -9,6 +9,8 @@ const MAX_WORKLOAD_KIND_BYTES = 63
 const MAX_CONTAINER_ID_CHARS = 128
 const CONTAINER_ID = /^[A-Za-z0-9]+$/
 const MAX_HEARTBEAT_SECS = 86_400
+/** Functions of the kernel that agents attach to: every check of a capability, or only those of security modules. */
+const CAPABILITY_HOOKS = ['cap_capable', 'security_capable'] as const
 
 const count = (description: string) =>
   whole(0).nullish().describe(`${description} More than ${MAX_COUNT} counts as that.`)
@@ -50,6 +52,10 @@ export const HeartbeatEntry = new EntrySchema(
       ended: flag.nullish().describe('Whether the container has ended: no later heartbeat changes anything.'),
       heartbeat_at: naiveTime.describe('Where it is in the future, the time of the broker.'),
       heartbeat_secs: whole(1, MAX_HEARTBEAT_SECS).describe('Seconds to the next one.'),
+      cap_probe: flag.nullish().describe('Whether checks of capabilities are counted. Without it, false.'),
+      cap_hook: oneOf(CAPABILITY_HOOKS)
+        .nullish()
+        .describe('The function of the kernel where they are counted. Only `cap_capable` sees all of them.'),
     })
     .transform((entry, c) => {
       const [kind, name] = [entry.workload_kind ?? null, entry.workload_name ?? null]
@@ -65,6 +71,8 @@ export const HeartbeatEntry = new EntrySchema(
         unsent: Math.min(entry.unsent ?? 0, MAX_COUNT),
         incomplete: entry.incomplete ?? false,
         ended: entry.ended ?? false,
+        cap_probe: entry.cap_probe ?? false,
+        cap_hook: entry.cap_hook ?? null,
       })
     }),
 )

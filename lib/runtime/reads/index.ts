@@ -9,6 +9,7 @@ export {
   origins,
   windowHours,
   workloadPart,
+  workloadSegment,
 } from './query.ts'
 export { ImageRuntime, WorkloadRuntime } from './record.ts'
 export { PIECE_BYTES, readWorkload } from './workload.ts'

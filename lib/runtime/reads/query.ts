@@ -61,16 +61,26 @@ export const container = documentedAs(
   },
 )
 
+const workloadText = pathText
+  .refine((name) => name.trim() !== '', 'must not be blank')
+  .refine((name) => !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE)
+
 /** A part of the URL path that names a workload. */
 export const workloadPart = (what: string) =>
+  documentedAs(workloadText, {
+    type: 'string',
+    pattern: `^[!-~]{1,${MAX_NAME_BYTES}}$`,
+    description: `${what}; not blank, at most ${MAX_NAME_BYTES} bytes.`,
+  })
+
+/** Such a part that has no `/` in it, as the routes of workload profiles want it. */
+export const workloadSegment = (what: string) =>
   documentedAs(
-    pathText
-      .refine((name) => name.trim() !== '', 'must not be blank')
-      .refine((name) => !isLongerThan(name, MAX_NAME_BYTES), NAME_RULE),
+    workloadText.refine((name) => !name.includes('/'), 'must not contain /'),
     {
       type: 'string',
-      pattern: `^[!-~]{1,${MAX_NAME_BYTES}}$`,
-      description: `${what}; not blank, at most ${MAX_NAME_BYTES} bytes.`,
+      pattern: `^[!-.0-~]{1,${MAX_NAME_BYTES}}$`,
+      description: `${what}; not blank, at most ${MAX_NAME_BYTES} bytes, without \`/\`.`,
     },
   )
 

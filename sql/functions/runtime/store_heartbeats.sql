@@ -4,7 +4,8 @@
 -- recognised by reading alone and take no lock; the others lock their rows in the order of the keys and are compared
 -- again. No heartbeat is later than now, and no tracking begins after its heartbeat. Start and mode of tracking come
 -- from the first heartbeat, but a later one may say that the probe found the container running. A workload or image
--- that was unknown takes the container over, losses included.
+-- that was unknown takes the container over, losses included. Brokers of the release before send no `cap_probe`: what
+-- is stored of it then stays.
 create or replace function store_heartbeats(doc json) returns integer
 language plpgsql
 as $$
@@ -32,7 +33,7 @@ begin
           node_name text, mode text, exec_probe boolean, lib_probe boolean, start_mode text, tracking_since timestamp,
           probe_attached_at timestamp, heartbeat_at timestamp, heartbeat_secs integer, events_dropped bigint,
           unsent bigint, incomplete boolean,
-          ended boolean)) i
+          ended boolean, cap_probe boolean, cap_hook text)) i
       -- The fence (`offset 0`) forces a lookup per row, whatever the planner estimates of an empty table.
       left join lateral (
         select r.ended, r.last_heartbeat
@@ -48,7 +49,7 @@ begin
                                          node_name, mode, exec_probe, lib_probe, start_mode, tracking_since,
                                          covered_since, probe_attached_at,
                                          last_heartbeat, heartbeat_secs, gaps, last_gap, events_dropped, last_drop_at,
-                                         unsent, incomplete, ended)
+                                         unsent, incomplete, ended, cap_probe, cap_hook, cap_since)
       select 'primary', i.container_id, i.pod_namespace, i.workload_kind, i.workload_name, i.container_name,
              i.image_digest, i.pod_name,
              i.node_name, i.mode, i.exec_probe, i.lib_probe, i.start_mode, least(i.tracking_since, i.heard_at),
@@ -56,14 +57,15 @@ begin
              case when i.probe_attached_at is not null then least(i.probe_attached_at, moment) end,
              i.heard_at, i.heartbeat_secs, 0, null, i.events_dropped, case when i.events_dropped > 0
                then i.heard_at end,
-             i.unsent, i.incomplete, i.ended
+             i.unsent, i.incomplete, i.ended, i.cap_probe, i.cap_hook,
+             case when i.cap_probe is not null then least(i.tracking_since, i.heard_at) end
       from json_to_recordset(turn) as i(
         container_id text, pod_namespace text, workload_kind text, workload_name text, container_name text,
         image_digest text, pod_name text,
         node_name text, mode text, exec_probe boolean, lib_probe boolean, start_mode text, tracking_since timestamp,
         probe_attached_at timestamp,
         heard_at timestamp, heartbeat_secs integer, events_dropped bigint, unsent bigint, incomplete boolean,
-        ended boolean)
+        ended boolean, cap_probe boolean, cap_hook text)
       order by i.container_id collate "C"
       on conflict (container_id, cluster_id) do update set
         workload_kind     = case when is_own_workload(c) and not is_own_workload(excluded) then excluded.workload_kind
@@ -85,7 +87,10 @@ begin
         last_drop_at      = coalesce(excluded.last_drop_at, c.last_drop_at),
         unsent            = excluded.unsent,
         incomplete        = c.incomplete or excluded.incomplete,
-        ended             = excluded.ended
+        ended             = excluded.ended,
+        cap_probe         = coalesce(excluded.cap_probe, c.cap_probe),
+        cap_hook          = case when excluded.cap_probe is null then c.cap_hook else excluded.cap_hook end,
+        cap_since         = capabilities_since(c, excluded)
       where not c.ended and excluded.last_heartbeat > c.last_heartbeat
       returning c.container_id)
     select coalesce(array_agg(s.container_id), '{}') into changed from stored s;

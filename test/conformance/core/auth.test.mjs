@@ -83,6 +83,8 @@ const ROUTES = [
   ['GET', `/images/${DIGEST}/runtime`, 'read'],
   ['POST', '/runtime/executables', 'ingest', []],
   ['POST', '/runtime/coverage', 'ingest', []],
+  ['GET', '/workloads/shop/Deployment/web/capabilities', 'read'],
+  ['POST', '/runtime/capabilities', 'ingest', []],
   // workload profiling: compute
   ['GET', '/compute/latest?namespace=shop', 'read'],
   ['GET', '/compute/history/9d7a1c52-0000-4000-8000-000000000001', 'read'],

@@ -202,6 +202,8 @@
   value: {{ .Values.broker.runtimeInventory.retentionDays | int64 | quote }}
 - name: RUNTIME_INVENTORY_RETENTION_INTERVAL_SECS
   value: {{ .Values.broker.runtimeInventory.retentionIntervalSeconds | int64 | quote }}
+- name: CAPABILITY_EVIDENCE_WINDOW_HOURS
+  value: {{ .Values.broker.runtimeInventory.capabilityEvidenceWindowHours | int64 | quote }}
 {{- /* Also with compute.enabled off: stored samples still expire. */}}
 - name: COMPUTE_HISTORY_RETENTION_DAYS
   value: {{ .Values.compute.history.retentionDays | int64 | quote }}
