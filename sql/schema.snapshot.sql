@@ -372,6 +372,25 @@ table public.compute_node with (autovacuum_vacuum_scale_factor=0.05, fillfactor=
   constraint compute_node_pkey PRIMARY KEY (node)
   CREATE UNIQUE INDEX compute_node_pkey ON public.compute_node USING btree (node)
 
+table public.container_use with (fillfactor=80)
+  image_digest text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  container_name text collate "C" not null
+  cluster_id text collate "C" not null
+  reason text collate "C"
+  observed_since timestamp without time zone
+  exposure text collate "C"
+  constraint container_use_exposure_check CHECK ((exposure = ANY (ARRAY['exposed'::text, 'node_only'::text,
+      'internal'::text])))
+  constraint container_use_pkey PRIMARY KEY (image_digest, pod_namespace, workload_kind, workload_name, container_name,
+      cluster_id)
+  CREATE INDEX container_use_by_workload ON public.container_use USING btree (pod_namespace, workload_kind,
+      workload_name, container_name, image_digest, cluster_id)
+  CREATE UNIQUE INDEX container_use_pkey ON public.container_use USING btree (image_digest, pod_namespace,
+      workload_kind, workload_name, container_name, cluster_id)
+
 table public.cve_alias with (fillfactor=80)
   vuln_id text collate "C" not null
   alias text collate "C" not null
@@ -432,9 +451,14 @@ table public.cve_summary with (fillfactor=80)
   running_workloads bigint not null
   namespaces bigint not null
   join_rank smallint not null
+  tier smallint not null default 1
+  executed_workloads bigint not null default 0
+  loaded_workloads bigint not null default 0
+  not_observed_workloads bigint not null default 0
+  exposed_workloads bigint not null default 0
   constraint cve_summary_pkey PRIMARY KEY (vuln_id, scope_namespace)
-  CREATE INDEX cve_summary_in_order ON public.cve_summary USING btree (scope_namespace, is_fixable, ((running_workloads
-      > 0)), severity, vuln_id)
+  CREATE INDEX cve_summary_by_tier ON public.cve_summary USING btree (scope_namespace, is_fixable, ((running_workloads >
+      0)), tier, severity, vuln_id)
   CREATE UNIQUE INDEX cve_summary_pkey ON public.cve_summary USING btree (vuln_id, scope_namespace)
 
 table public.cve_summary_state with (fillfactor=50)
@@ -589,6 +613,8 @@ table public.image_cve with (fillfactor=80)
   packages text[] not null
   sources text[] not null
   join_rank smallint not null
+  is_provable boolean not null default false
+  used_packages text[] not null default '{}'::text[]
   constraint image_cve_pkey PRIMARY KEY (vuln_id, image_digest)
   CREATE INDEX image_cve_by_image ON public.image_cve USING btree (image_digest)
   CREATE UNIQUE INDEX image_cve_pkey ON public.image_cve USING btree (vuln_id, image_digest)
@@ -717,6 +743,20 @@ table public.node_facts with (fillfactor=80)
 view public.node_heartbeat
   node_name text collate "C"
   updated_at timestamp without time zone
+
+table public.package_use with (fillfactor=90)
+  image_digest text collate "C" not null
+  package_name text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  container_name text collate "C" not null
+  cluster_id text collate "C" not null
+  is_executed boolean not null
+  constraint package_use_pkey PRIMARY KEY (image_digest, package_name, pod_namespace, workload_kind, workload_name,
+      container_name, cluster_id)
+  CREATE UNIQUE INDEX package_use_pkey ON public.package_use USING btree (image_digest, package_name, pod_namespace,
+      workload_kind, workload_name, container_name, cluster_id)
 
 table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   pod_name text collate "C" not null
@@ -1069,6 +1109,14 @@ table public.syscall_contribution with (fillfactor=70)
   CREATE UNIQUE INDEX syscall_contribution_pkey ON public.syscall_contribution USING btree (pod_name, pod_namespace,
       instance, workload_kind, workload_name)
 
+table public.tier_rule
+  is_only boolean not null default true
+  epss double precision not null
+  unknown_is_exposed boolean not null
+  constraint tier_rule_is_only_check CHECK (is_only)
+  constraint tier_rule_pkey PRIMARY KEY (is_only)
+  CREATE UNIQUE INDEX tier_rule_pkey ON public.tier_rule USING btree (is_only)
+
 table public.traffic with (fillfactor=95)
   uuid text collate "C" not null
   pod_name text collate "C"
@@ -1138,6 +1186,14 @@ table public.unattributed_syscalls with (fillfactor=70)
   constraint unattributed_syscalls_pkey PRIMARY KEY (pod_name, pod_namespace, is_ambiguous)
   CREATE UNIQUE INDEX unattributed_syscalls_pkey ON public.unattributed_syscalls USING btree (pod_name, pod_namespace,
       is_ambiguous)
+
+table public.use_news
+  id bigint not null generated always as identity
+  image_digest text collate "C" not null
+  is_judged boolean not null
+  constraint use_news_pkey PRIMARY KEY (id)
+  CREATE INDEX use_news_by_image ON public.use_news USING btree (image_digest)
+  CREATE UNIQUE INDEX use_news_pkey ON public.use_news USING btree (id)
 
 table public.workload_container with (fillfactor=80)
   cluster_id text collate "C" not null
@@ -1312,6 +1368,10 @@ function public.current_facts(vuln text) returns TABLE(kev boolean, kev_date_add
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json
       language sql stable
 
+function public.cves_of_images(images text[], used_images text[], used_packages text[]) returns TABLE(image_digest text,
+      vuln_id text, severity smallint, max_score real, is_fixable boolean, packages text[], sources text[], join_rank
+      smallint, is_provable boolean, used text[]) language sql stable
+
 function public.delete_attestations(digests text[]) returns integer language plpgsql
 
 function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer)
@@ -1355,6 +1415,10 @@ function public.first_of_two(kept anyelement, other anyelement) returns anyeleme
 
 function public.fnv1a_64(words text) returns text language plpgsql immutable strict parallel safe
 
+function public.fold_path(path text) returns text language plpgsql immutable parallel safe
+
+function public.forget_use(max_rows bigint) returns bigint language sql strict
+
 function public.grow_union(of_namespace text, of_kind text, of_workload text, names text[], archs text[]) returns
       integer language plpgsql
 
@@ -1389,10 +1453,15 @@ function public.is_public_ip(address inet) returns boolean language sql immutabl
 
 function public.is_running(w workload_container, window_secs integer) returns boolean language sql stable parallel safe
 
+function public.is_use_current(asked text) returns boolean language sql stable parallel safe
+
 function public.is_workload_of(seen_kind text, seen_name text, kind text, name text) returns boolean language sql
       immutable parallel safe
 
 function public.join_name(rank integer) returns text language sql immutable parallel safe
+
+function public.judge_containers(after text, max_workloads bigint, window_hours integer) returns TABLE(rows bigint, last
+      text) language sql strict
 
 function public.kg_capability_coverage(cluster text, namespace text, kind text, name text, container text, image_digest
       text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason
@@ -1402,7 +1471,12 @@ function public.kg_runtime_coverage(cluster text, namespace text, kind text, nam
       text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason
       text) language sql stable
 
+function public.link_names(path text) returns SETOF text language sql immutable parallel safe
+
 function public.link_report(written image_report) returns void language plpgsql
+
+function public.listed_files(images text[]) returns TABLE(image_digest text, package_name text, path text, is_cut
+      boolean) language sql stable
 
 function public.lock_workload_syscalls(of_namespace text, of_kind text, of_workload text) returns void language sql
 
@@ -1414,6 +1488,8 @@ function public.merge_keys(kept jsonb, other jsonb) returns jsonb language plpgs
 
 aggregate public.merged_keys(jsonb) returns jsonb language internal immutable parallel safe
 
+function public.merged_path(path text) returns text language sql immutable parallel safe
+
 function public.merged_value(posted anyelement, stored anyelement, is_other boolean) returns anyelement language sql
       immutable parallel safe
 
@@ -1424,13 +1500,27 @@ function public.network_exposure(namespaces text[], kinds text[], names text[], 
       returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed
       bigint, public_ips bigint, nodes bigint, unknown_flows bigint) language sql stable
 
+function public.normal_path(path text) returns text language sql immutable parallel safe
+
 function public.origin_rank(origin text) returns integer language sql immutable parallel safe
+
+function public.package_coverage(package_type text, package_class text) returns text language sql immutable parallel
+      safe
+
+function public.packages_used(images text[]) returns TABLE(image_digest text, package_name text, pod_namespace text,
+      workload_kind text, workload_name text, container_name text, cluster_id text, is_executed boolean) language sql
+      stable
+
+function public.payloads_of(asked text) returns text language sql stable parallel safe
 
 function public.pod_at_address(address text, at timestamp without time zone) returns SETOF pod language sql stable
       parallel safe
 
 function public.pod_of_flow(name text) returns TABLE(pod_namespace text, started_at timestamp without time zone,
       workload_kind text, workload_name text) language sql stable parallel safe
+
+function public.pod_pairs_of_edges(edges uuid[], max_flows bigint) returns TABLE(edge_id uuid, is_egress boolean, own
+      text, peer text, flows bigint) language sql stable
 
 function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
 
@@ -1562,6 +1652,9 @@ function public.syscall_senders(of_pod text, of_namespace text, sent_at timestam
 
 function public.tag_of_reference(reference text) returns text language sql immutable parallel safe
 
+function public.tier_of(is_live boolean, severity integer, is_fixable boolean, is_hot boolean, is_exposed boolean)
+      returns smallint language sql immutable parallel safe
+
 function public.trimmed(words text) returns text language sql immutable parallel safe
 
 function public.union_hash(syscalls text, arches text[]) returns text language sql immutable parallel safe
@@ -1575,6 +1668,11 @@ function public.union_tags(stored text[], seen text[]) returns text[] language s
 function public.upsert_pods(doc json) returns integer language plpgsql
 
 function public.upsert_services(doc json) returns integer language plpgsql
+
+function public.use_groups(asked text) returns TABLE(reason text, exposure text, containers bigint, observed_since
+      timestamp without time zone) language sql stable
+
+function public.use_state_name(state integer) returns text language sql immutable parallel safe
 
 function public.vuln_names(asked text) returns text[] language sql stable parallel safe
 
