@@ -106,9 +106,9 @@ class Told {
 
   // What agents see of the workloads.
 
-  workloads(until: Phase): { story: WorkloadStory; name: string; namespace: string }[] {
+  workloads(until: Phase): { w: number; story: WorkloadStory; name: string; namespace: string }[] {
     return this.#story.workloads
-      .map((story, n) => ({ story, name: `app-${n}-${this.#run}`, namespace: this.namespace(story.namespace) }))
+      .map((story, w) => ({ w, story, name: `app-${w}-${this.#run}`, namespace: this.namespace(story.namespace) }))
       .filter(({ story }) => story.phase <= until)
   }
 
@@ -231,12 +231,12 @@ class Told {
   }
 
   pods(of: Phase): object[] {
-    return this.workloads(of).flatMap((workload, w) =>
+    return this.workloads(of).flatMap((workload) =>
       this.podsOf(workload, of)
         .filter((pod) => pod.phase === of)
         .flatMap((pod) => {
           const post = podOf({
-            ...{ namespace: workload.namespace, name: pod.name, ip: this.#ip(10, 10 * w + pod.n + 1) },
+            ...{ namespace: workload.namespace, name: pod.name, ip: this.#ip(10, 10 * workload.w + pod.n + 1) },
             ...(workload.story.kind === 'Pod' ? {} : { workload: `${workload.story.kind}/${workload.name}` }),
             more: {
               started_at: this.at(30 * SECONDS_OF_DAY),
@@ -306,7 +306,7 @@ class Told {
       private: () => this.#ip(192, 1).replace(/^192\.\d+/, '192.168'),
       node: () => this.#ip(10, 210),
     }
-    return this.workloads(of).flatMap(({ story, name, namespace }, w) =>
+    return this.workloads(of).flatMap(({ w, story, name, namespace }) =>
       story.flows
         .map((flow, n) => ({ flow, n }))
         .filter(({ flow }) => this.#phaseOf(flow, story) === of)
