@@ -28,20 +28,25 @@ const VULNERABILITIES = 20_000
 /** Calls in one statement. */
 const AT_ONCE = 100
 const EACH_MANY_FILES = 20
+/** The share of the paths of a container that are made twice and stored once. */
+const REPEATED = 0.04
 
 export const imageDigest = (n: number) => `sha256:${n.toString(16).padStart(64, '0')}`
 export const namespaceOf = (workload: number) => `ns-${workload % NAMESPACES}`
 export const workloadName = (workload: number) => `app-${workload}`
-export const vulnerabilityId = (n: number) => `CVE-2026-${10_000 + (n % VULNERABILITIES)}`
 
 /** Package `i` of an image, and its file `k`. */
 const packageName = (image: number, i: number) => `package-${image % BASES}-${i}`
 const fileOf = (image: number, i: number, k: number) =>
   `usr/lib/${packageName(image, i)}/lib${i}-${k}.so.${1 + (i % 3)}`
 
+/** The vulnerability of finding `i` of an image. */
+export const vulnerabilityOf = (image: number, i: number) =>
+  `CVE-2026-${10_000 + (((image % BASES) * 613 + (image % 7) * 11 + i * 37) % VULNERABILITIES)}`
+
 /** A finding as a scanner posts it; `change` makes a payload differ. */
 export const findingOf = (image: number, i: number, change: string) => ({
-  id: vulnerabilityId((image % BASES) * 613 + (image % 7) * 11 + i * 37),
+  id: vulnerabilityOf(image, i),
   package: { name: packageName(image, 3 * i), version: `1.${i}${change}`, type: 'debian' },
   ...{ severity: ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE'][i % 5], class: 'os-pkgs', epss: (i % 50) / 200 },
   ...{ fixed_version: i % 3 === 0 ? '2' : null, title: `A made-up title of finding ${i} of ${image}` },
@@ -88,7 +93,7 @@ function countsOf({ workloads, images, findings, components, files }: Scale): Co
   const containers = 3 * workloads
   return {
     perImage: { findings: Math.ceil(findings / images), components: Math.ceil(components / images) },
-    ...{ containers, perContainer: Math.ceil(files / containers) },
+    ...{ containers, perContainer: Math.ceil((files / containers) * (1 + REPEATED)) },
   }
 }
 
@@ -145,7 +150,10 @@ function inventory(scale: Scale): string[] {
   ]
 }
 
-const findings = (count: number, from: number) => `
+/** The numbers from one on, as many as one statement takes. */
+const some = (from: number, end: number) => `generate_series(${from}, ${Math.min(from + AT_ONCE, end) - 1})`
+
+const findings = ({ images }: Scale, count: number, from: number) => `
   select store_findings(${HEADER.replace('%s', String(count))}, (
     select json_agg(json_build_object(
       'severity', i % 5, 'vuln_id', 'CVE-2026-' || 10000 + (m % ${BASES} * 613 + m % 7 * 11 + i * 37) % ${VULNERABILITIES},
@@ -154,9 +162,9 @@ const findings = (count: number, from: number) => `
       'title', 'A made-up title of finding ' || i || ' of ' || m, 'epss', (i % 50) / 200.0,
       'kev', case when i % 50 = 0 and m % ${BASES} < 3 then true end, 'aliases', '[]'::json, 'omitted', 0))::text
     from generate_series(0, ${count - 1}) i))
-  from generate_series(${from}, ${from + AT_ONCE - 1}) m`
+  from ${some(from, images)} m`
 
-const sboms = (count: number, from: number) => `
+const sboms = ({ images }: Scale, count: number, from: number) => `
   select store_sbom(${HEADER.replace('%s', String(count))}, null, (
     select json_agg(json_build_object(
       'name', bench_package(m, i), 'version', '1.' || i, 'type', 'debian', 'class', 'os-pkgs',
@@ -164,14 +172,14 @@ const sboms = (count: number, from: number) => `
       'file_paths', (select json_agg(bench_file(m, i, k)) from generate_series(0, case when i % ${EACH_MANY_FILES} = 0 then 15
                                                                                 else i % 6 end) k)))::text
     from generate_series(0, ${count - 1}) i))
-  from generate_series(${from}, ${from + AT_ONCE - 1}) m`
+  from ${some(from, images)} m`
 
 /** The files of the three containers of so many workloads. */
 const files = (scale: Scale, { perContainer, perImage }: Counts, from: number) => `
   select store_executables(
     array['ns-' || w % ${NAMESPACES}], '{Deployment}', array['app-' || w], array[c.name], array[bench_digest(c.image)],
     array['app-' || w || '-0'], f.owners, f.kinds, f.paths, f.complete, f.sources, f.origins, f.owners, f.firsts, f.lasts)
-  from generate_series(${from}, ${Math.min(from + AT_ONCE, scale.workloads) - 1}) w
+  from ${some(from, scale.workloads)} w
   cross join lateral ${containers(scale)}
   cross join lateral (
     select array_agg(1) as owners, array_agg(case when j % 4 = 0 then 'exec' else 'lib' end) as kinds, array_agg(path) as paths,
@@ -188,8 +196,8 @@ async function seed(sql: postgres.Sql, scale: Scale): Promise<void> {
   await sql.unsafe('analyze')
   for (let from = 0; from < scale.workloads; from += AT_ONCE) await sql.unsafe(files(scale, counts, from))
   for (let from = 0; from < scale.images; from += AT_ONCE) {
-    await sql.unsafe(sboms(counts.perImage.components, from))
-    await sql.unsafe(findings(counts.perImage.findings, from))
+    await sql.unsafe(sboms(scale, counts.perImage.components, from))
+    await sql.unsafe(findings(scale, counts.perImage.findings, from))
   }
 }
 

@@ -16,7 +16,7 @@ import {
   namespaceOf,
   ranPath,
   startWorkloads,
-  vulnerabilityId,
+  vulnerabilityOf,
   workloadName,
 } from './workloads-data.ts'
 
@@ -120,6 +120,7 @@ async function ingest(name: string, bodies: readonly Buffer[], rows: number): Pr
 
 try {
   const { workloads, images } = scale
+  const packages = Math.ceil(scale.components / images)
   print(`${cpus().length} x ${cpus()[0]!.model}, load ${loadavg()[0]!.toFixed(1)}, Node ${process.version}`)
   const [stored] = await site.sql<Record<string, number>[]>`
     select (select count(*)::int from workload_container) as containers, (select count(*)::int from image) as images,
@@ -135,7 +136,7 @@ try {
   const idle = await fastest('nothing has changed')
   const changes: number[] = []
   for (let i = 0; i < PASSES; i++) {
-    const body = post('/runtime/executables', entriesOf(7 + i, [`/usr/bin/new-${Date.now()}`]))
+    const body = post('/runtime/executables', entriesOf(7 + i, [`${ranPath(7 + i, 2, packages)}.${Date.now()}`]))
     await run({ port, connections: 1, forMs: WHOLE_MS, request: (n) => (n === 0 ? body : null) })
     changes.push(await pass('one container has a new file'))
   }
@@ -175,7 +176,10 @@ try {
     'GET /vulnerabilities?namespace=&tier=P0,P1',
     (i) => `/vulnerabilities?namespace=ns-${i % NAMESPACES}&tier=P0,P1`,
   )
-  await read('GET /vulnerabilities/{id}/exposure', (i) => `/vulnerabilities/${vulnerabilityId(i * 37)}/exposure`)
+  await read(
+    'GET /vulnerabilities/{id}/exposure',
+    (i) => `/vulnerabilities/${vulnerabilityOf((i * 7) % images, i % 25)}/exposure`,
+  )
 
   // Other content than before, also in kept data.
   const change = `-${Date.now()}`
@@ -190,7 +194,6 @@ try {
   })
   await ingest('POST /images/{digest}/vulnerabilities, new', payloads, PAYLOADS * PAYLOAD_FINDINGS)
   await ingest('POST /images/{digest}/vulnerabilities, unchanged', payloads, PAYLOADS * PAYLOAD_FINDINGS)
-  const packages = Math.ceil(scale.components / images)
   const posts = Array.from({ length: POSTS }, (_, n) => {
     const paths = Array.from({ length: POST_FILES / 10 }, (_, i) => `${ranPath(n, i, packages)}${change}`)
     return post(
