@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
+import { runtimeRetention } from '../../jobs/runtime-retention.ts'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { type Instance, judge, type Pod, type Scene } from '../runtime/coverage-model.ts'
 import {
@@ -823,4 +824,39 @@ test('an image with more than 20 000 files leaves nothing unused, and the newest
   )
   const [summary] = (await get(app, '/vulnerabilities')).items
   assert.deepEqual([summary.inUseState, summary.tier], ['executed', settings.isUnknownExposed ? 'P1' : 'P2'])
+})
+
+// ---- What is gone ---------------------------------------------------------------------------------------------------
+
+test('a file that retention deletes and a workload that leaves the inventory count no more after the next pass', async () => {
+  const { app } = BROKERS[0]
+  await app.sql.unsafe(`truncate ${emptied[0]}`)
+  const row: FindingRow = {
+    ...{ name: 'executed', version: '1', type: 'debian', class: 'os-pkgs', paths: ['/usr/bin/executed'] },
+    ...{ id: '1', severity: 'HIGH', isFixable: true, kev: null, epss: null },
+  }
+  const told = new Told({ workloads: [workloadOf(0, []), workloadOf(0, ['public'])], payloads: [payloadOf(0, [row])] })
+  await tells(app, told, 0)
+  await countEdges(app)
+  const counts = async () => {
+    await pass(app)
+    const [{ workloads, executedWorkloads, unknownWorkloads, notObservedWorkloads, exposedWorkloads, tier }] = (
+      await get(app, '/vulnerabilities')
+    ).items
+    return [workloads, executedWorkloads, unknownWorkloads, notObservedWorkloads, exposedWorkloads, tier]
+  }
+  assert.deepEqual(await counts(), [2, 2, 0, 0, 1, 'P1'])
+  const [first, second] = told.workloads(0).map(({ name }) => name)
+  await app.sql`
+    update runtime_executable set last_seen = now() at time zone 'utc' - interval '40 days' where workload_name = ${first!}`
+  const config = { ...app.deps.config, runtimeInventoryRetentionDays: 30 }
+  await runtimeRetention.run({ config, db: app.db, log: app.deps.log, signal: new AbortController().signal })
+  assert.deepEqual(await counts(), [2, 1, 0, 1, 1, 'P1'])
+  await app.sql`delete from workload_container where workload_name = ${second!}`
+  assert.deepEqual(await counts(), [1, 0, 0, 1, 0, 'Background'])
+  const [item] = await itemsOf(app, `/images/${told.image(0)}/vulnerabilities`)
+  assert.deepEqual(
+    [item.inUseState, item.inUseDetail.containers, item.tier, item.tierFactors],
+    ['installed_not_observed', 1, 'Background', ['in_use:installed_not_observed', 'severity:high', 'exposure:unknown']],
+  )
 })
