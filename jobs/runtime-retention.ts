@@ -25,7 +25,10 @@ const isUnseen = (sql: Sql, context: Pick<Needs, 'config'>) => sql`
 /** Whether a container `c` sent no heartbeat within the retention. */
 const isSilent = (sql: Sql, context: Pick<Needs, 'config'>) => sql`c.last_heartbeat < ${cutoff(sql, context)}`
 
-/** Deletes files, the oldest first by day. Locked rows are skipped and not counted: there may be more behind them. */
+/**
+ * Deletes files, the oldest first by day, and notes their images, of which a package may no longer be in use. Locked rows
+ * are skipped and not counted: there may be more behind them.
+ */
 function executables(context: Needs): Deletion {
   const { config, db } = context
   const batchRows = config.imageInventoryBatchSize
@@ -42,7 +45,11 @@ function executables(context: Needs): Deletion {
     limit ${batchRows}
     for update skip locked),
   deleted as (
-    delete from runtime_executable e where e.ctid = any (array(select l.place from locked l)) returning 1)
+    delete from runtime_executable e where e.ctid = any (array(select l.place from locked l))
+    returning e.image_digest),
+  noted as (
+    insert into use_news (image_digest, is_judged)
+    select distinct d.image_digest, false from deleted d where d.image_digest <> '')
   select h.is_held,
          (select count(*)::int from deleted) as rows,
          (select count(*)::int from locked)  as found,

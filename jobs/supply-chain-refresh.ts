@@ -6,7 +6,10 @@ import {
   countChangedImages,
   expireAliases,
   findChangedImages,
+  forgetUse,
+  judgeContainers,
   nameFindings,
+  noteTierRule,
   refreshFacts,
 } from './supply-chain/steps.ts'
 
@@ -15,12 +18,21 @@ const FIRST_AFTER_SECS = 45
 type Step = (context: JobContext) => Promise<Pass>
 
 /** The steps that update the summary, in this order, and those that delete. */
-const REFRESH: readonly Step[] = [relinkAll, nameFindings, findChangedImages, refreshFacts, countChanged]
-const DELETE: readonly Step[] = [expireSets, deletePayloads, expireAliases]
+const REFRESH: readonly Step[] = [
+  noteTierRule,
+  relinkAll,
+  nameFindings,
+  judgeContainers,
+  findChangedImages,
+  refreshFacts,
+  countChanged,
+]
+const DELETE: readonly Step[] = [expireSets, deletePayloads, expireAliases, forgetUse]
 
 /**
- * Links payloads to the images that run, names findings by the known aliases, updates the summary of vulnerabilities,
- * and deletes unused payloads (docs/contract.md#findings, docs/contract.md#retention). Unchanged payloads are compared
+ * Links payloads to the images that run, names findings by the known aliases, links files that ran to the packages that
+ * own them, updates the summary of vulnerabilities, and deletes unused payloads (docs/contract.md#findings,
+ * docs/contract.md#in-use, docs/contract.md#retention). Unchanged payloads are compared
  * but not read again: the cost depends on what has changed, be it a payload, its header or only pods. Ingest waits for
  * it only while links are written. A step that fails does not keep the others from running.
  */

@@ -29,6 +29,11 @@ interface Row {
   running_workloads: number
   namespaces: number
   join_rank: number
+  tier: number
+  executed_workloads: number
+  loaded_workloads: number
+  not_observed_workloads: number
+  exposed_workloads: number
 }
 
 const row = (vuln_id: string, fields: Partial<Row> = {}): Row => ({
@@ -41,6 +46,11 @@ const row = (vuln_id: string, fields: Partial<Row> = {}): Row => ({
   running_workloads: 1,
   namespaces: 1,
   join_rank: 1,
+  tier: 2,
+  executed_workloads: 0,
+  loaded_workloads: 0,
+  not_observed_workloads: 0,
+  exposed_workloads: 0,
   ...fields,
 })
 
@@ -62,13 +72,14 @@ test('GET /vulnerabilities 200: an empty list without an age before the first su
   const answer = await app.get('/vulnerabilities')
   assert.deepEqual(
     [answer.status, answer.text],
-    [200, '{"items":[],"nextAfter":null,"computedAt":null,"staleSeconds":null}'],
+    [200, '{"order":"tier","items":[],"nextAfter":null,"computedAt":null,"staleSeconds":null}'],
   )
 })
 
 test('GET /vulnerabilities 200: every key in wire order', async () => {
-  const all = { severity: 0, images: 5, workloads: 4, running_workloads: 3, namespaces: 2, join_rank: 2 }
-  await hold([row('CVE-1', all), row('CVE-2', { is_fixable: false, running_workloads: 0 })])
+  const all = { severity: 0, images: 5, workloads: 14, running_workloads: 3, namespaces: 2, join_rank: 2 }
+  const use = { executed_workloads: 2, loaded_workloads: 3, not_observed_workloads: 4, exposed_workloads: 6, tier: 0 }
+  await hold([row('CVE-1', { ...all, ...use }), row('CVE-2', { is_fixable: false, running_workloads: 0, tier: 1 })])
   await app.sql`
     update cve_detail set max_score = 9.8, package_count = 7, packages = '{zlib,curl}', sources = '{operator-scanner,db-matcher}' where vuln_id = 'CVE-1'`
   await app.sql`insert into cve_fact (vuln_id, kev, epss, epss_percentile) values ('CVE-1', true, 0.25, 0.9)`
@@ -88,12 +99,18 @@ test('GET /vulnerabilities 200: every key in wire order', async () => {
       packageCount: 7,
       sources: ['db-matcher', 'operator-scanner'],
       images: 5,
-      workloads: 4,
+      workloads: 14,
       runningWorkloads: 3,
       namespaces: 2,
       weakestJoin: 'platform_manifest',
-      inUse: null,
-      inUseState: 'unknown',
+      inUse: true,
+      inUseState: 'executed',
+      tier: 'P0',
+      executedWorkloads: 2,
+      loadedWorkloads: 3,
+      unknownWorkloads: 5,
+      notObservedWorkloads: 4,
+      exposedWorkloads: 6,
     },
     {
       id: 'CVE-2',
@@ -113,9 +130,18 @@ test('GET /vulnerabilities 200: every key in wire order', async () => {
       weakestJoin: 'image_id',
       inUse: null,
       inUseState: 'unknown',
+      tier: null,
+      executedWorkloads: 0,
+      loadedWorkloads: 0,
+      unknownWorkloads: 1,
+      notObservedWorkloads: 0,
+      exposedWorkloads: 0,
     },
   ]
-  assert.equal(JSON.stringify(page), JSON.stringify({ items, nextAfter: null, computedAt: '2024-05-01T10:00:00.120' }))
+  assert.equal(
+    JSON.stringify(page),
+    JSON.stringify({ order: 'tier', items, nextAfter: null, computedAt: '2024-05-01T10:00:00.120' }),
+  )
   const [clock] = await app.sql<
     { secs: number }[]
   >`select extract(epoch from now() at time zone 'utc' - '2024-05-01T10:00:00.12')::float8 as secs`
@@ -450,6 +476,12 @@ test('GET /vulnerabilities 200: counts that the job made from payloads and pods'
     weakestJoin: 'image_id',
     inUse: null,
     inUseState: 'unknown',
+    tier: 'P0',
+    executedWorkloads: 0,
+    loadedWorkloads: 0,
+    unknownWorkloads: 2,
+    notObservedWorkloads: 0,
+    exposedWorkloads: 0,
   })
   assert.deepEqual(
     (await list({ running: 'true' }, other)).items.map(({ id }: { id: string }) => id),

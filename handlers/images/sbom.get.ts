@@ -62,7 +62,7 @@ export default route({
     const { db, config } = c.get('deps')
     const { digest } = c.req.valid('param')
     const { source, report_digest: reportDigest, limit, after } = c.req.valid('query')
-    const page = await readComponents(db.read, digest, { source, reportDigest }, { limit, after }, config.wireNames)
+    const page = await readComponents(db.read, digest, { source, reportDigest }, { limit, after }, config)
     const { reports, retiredGuesses, report, items, nextAfter } = page
     if (report === null && reportDigest !== null) throw new HttpError(404, NO_SUCH_REPORT)
     const head = JSON.stringify({ digest, reports, retiredGuesses, report }).slice(0, -1)

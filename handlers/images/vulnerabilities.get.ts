@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { access, chargeRows, pageLimit, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { cursor, cursorText } from '../../lib/http/request/cursor.ts'
 import { digest } from '../../lib/images/index.ts'
-import { epssMin, fixable, kev, packageName, source, vulnId } from '../../lib/supply-chain/filters.ts'
+import { epssMin, fixable, kev, packageName, source, tiers, useStates, vulnId } from '../../lib/supply-chain/filters.ts'
 import { FindingPage, readFindings } from '../../lib/supply-chain/finding-page.ts'
 import { SEVERITIES, severities } from '../../lib/supply-chain/severity.ts'
 
@@ -21,6 +21,8 @@ const Query = z.object({
   package: packageName,
   kev,
   epss_min: epssMin,
+  in_use: useStates,
+  tier: tiers,
   limit: pageLimit(DEFAULT_FINDINGS, MAX_FINDINGS),
   after: cursor(z.tuple([z.int().min(0).lt(SEVERITIES.length), cursorText, cursorText, cursorText])),
 })
@@ -41,9 +43,9 @@ export default route({
   async (c) => {
     const { db, config } = c.get('deps')
     const { digest } = c.req.valid('param')
-    const { severity, vuln_id, epss_min, limit, after, ...rest } = c.req.valid('query')
-    const filter = { ...rest, severities: severity, vulnId: vuln_id, epssMin: epss_min }
-    const page = await readFindings(db.read, digest, filter, { limit, after }, config.wireNames)
+    const { severity, vuln_id, epss_min, in_use, tier, limit, after, ...rest } = c.req.valid('query')
+    const filter = { ...rest, severities: severity, vulnId: vuln_id, epssMin: epss_min, states: in_use, tiers: tier }
+    const page = await readFindings(db.read, digest, filter, { limit, after }, config)
     const { reports, retiredGuesses } = page
     const head = JSON.stringify({ digest, reports, retiredGuesses }).slice(0, -1)
     return sendJson(c, `${head},"items":[${page.items}],"nextAfter":${JSON.stringify(page.nextAfter)}}`)

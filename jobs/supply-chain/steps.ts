@@ -11,6 +11,8 @@ const NEWS_AT_ONCE = 500
 /** Each may be in every image, and each of these in many workloads. */
 const CVES_COUNTED = 200
 const ALIASES_EXAMINED = 500
+const WORKLOADS_JUDGED = 500
+const USES_FORGOTTEN = 10_000
 /** No statement of ingest takes as long. */
 const SETTLED_AFTER_SECS = 120
 
@@ -45,9 +47,53 @@ function inCalls(
   })
 }
 
+/** Stores what tiers are decided by. Where that changed, all vulnerabilities are to be counted again. */
+export async function noteTierRule({ config, db }: JobContext): Promise<Pass> {
+  const [changed] = await db.job(
+    (sql) => sql<{ is_held: boolean; rows: number }[]>`
+  with ${held(sql, 'supply-chain-refresh')},
+  changed as (
+    update tier_rule r
+    set epss = ${Math.min(config.tierEpss, 1)}::float8, unknown_is_exposed = ${config.isUnknownExposed}
+    where (select is_held from held)
+      and (r.epss, r.unknown_is_exposed) is distinct from (${Math.min(config.tierEpss, 1)}::float8,
+                                                           ${config.isUnknownExposed}::boolean)
+    returning 1),
+  news as (
+    insert into summary_news (vuln_id)
+    select s.vuln_id from cve_summary s where exists (select from changed) and s.scope_namespace = ''
+    on conflict do nothing)
+  select h.is_held, (select count(*)::int from changed) as rows from held h`,
+  )
+  const { is_held, rows } = changed!
+  return is_held ? { outcome: 'done', rows, batches: 1 } : { outcome: 'skipped', rows: 0, batches: 0 }
+}
+
+/** Judges the containers of all workloads: whether they are watched, and what reaches them. */
+export const judgeContainers = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    10_000,
+    '["","",""]',
+    (sql, first) => sql`
+    select j.rows, j.last as next
+    from judge_containers(${first}, ${WORKLOADS_JUDGED}, ${context.config.inUseWindowHours}) j`,
+  )
+
+/** Deletes what is known of the use of packages by containers and images that are gone. */
+export const forgetUse = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    10_000,
+    String(USES_FORGOTTEN),
+    (sql, first) => sql`
+    select f.rows, case when f.rows >= ${USES_FORGOTTEN} then ${USES_FORGOTTEN}::int end as next
+    from forget_use((${first})::bigint) f(rows)`,
+  )
+
 /**
- * Finds images whose payloads or workloads changed since the summary was made, updates what the summary knows of them
- * and lists the vulnerabilities to count again. All images are compared, because a container may end by time alone, but
+ * Finds images whose payloads, files or workloads changed since the summary was made, links files that ran to packages,
+ * updates what the summary knows of the images and lists the vulnerabilities to count again. All images are compared, because a container may end by time alone, but
  * findings are read only of those with other payloads.
  */
 export const findChangedImages = (context: JobContext): Promise<Pass> =>

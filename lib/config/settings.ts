@@ -262,6 +262,22 @@ export const rows = {
     [1, 1000],
     'Reports that one statement of such a pass deletes.',
   ),
+  inUseWindowHours: whole(
+    'SUPPLYCHAIN_IN_USE_MIN_WINDOW_HOURS',
+    24,
+    [1, 720],
+    'Hours for which a container must have been watched before a package counts as not in use.',
+  ),
+  tierEpss: decimal(
+    'SUPPLYCHAIN_TIER_EPSS',
+    0.1,
+    'EPSS from which on a vulnerability counts as likely to be exploited.',
+  ),
+  isUnknownExposed: flag(
+    'SUPPLYCHAIN_TIER_UNKNOWN_EXPOSURE_AS_EXPOSED',
+    true,
+    'Whether a workload that nothing was seen to reach counts as exposed in tiers.',
+  ),
   attestationRetentionDays: whole(
     'IMAGE_ATTESTATION_RETENTION_DAYS',
     7,

@@ -21,7 +21,10 @@ import { cleanDistinct, cleanList } from './text.ts'
 export const MAX_COMPONENTS = 10_000
 
 const MAX_LICENSES = 8
+/** A list of as many may be cut, and then proves nothing (docs/contract.md#in-use): repeats must not shorten it. */
 const MAX_FILE_PATHS = 16
+/** Paths that are looked at for these. */
+const MAX_POSTED_PATHS = 1_024
 const MAX_PAGES = 128
 const SET_ID = /^[A-Za-z0-9._:-]{1,128}$/
 const MAX_DIGEST_BYTES = 136
@@ -94,7 +97,7 @@ function componentRow({ name, version, purl, type, ...posted }: Component, where
     src_version: posted.src_version,
     licenses: cleanList(posted.licenses, MAX_LICENSES, MAX_VERSION_BYTES),
     layer_digest: posted.layer_digest,
-    file_paths: cleanDistinct(posted.file_paths, MAX_FILE_PATHS, MAX_URL_BYTES),
+    file_paths: cleanDistinct(posted.file_paths, MAX_POSTED_PATHS, MAX_URL_BYTES).slice(0, MAX_FILE_PATHS),
   }
 }
 

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/digest.ts'
 import { documentedAs } from '../openapi/declare.ts'
-import { imageJoin, usage } from './reports.ts'
+import { usage } from './in-use.ts'
+import { imageJoin } from './reports.ts'
 import { severityName } from './severity.ts'
 
 export const VULNERABILITY = /^[A-Za-z0-9._:-]{1,128}$/

@@ -5,6 +5,7 @@ import { DIGEST_PATTERN, DIGEST_RULE, isDigest } from '../images/digest.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { sourceNamed } from '../wire-names/index.ts'
 import { VULNERABILITY, VULNERABILITY_RULE } from './exposure.ts'
+import { TIERS, type Tier, tierPositions, USE_STATES, type UseState } from './in-use.ts'
 
 /** Filters that all lists of vulnerabilities have; null means any. */
 export interface VulnerabilityFilter {
@@ -14,11 +15,15 @@ export interface VulnerabilityFilter {
   readonly package: string | null
   readonly kev: boolean | null
   readonly epssMin: number | null
+  readonly tiers: readonly Tier[] | null
+  readonly states: readonly UseState[] | null
 }
 
 /** The values of the filters that need more than the order of a list has. */
-export const lookUpsOf = ({ vulnId, package: packageName, kev, epssMin }: VulnerabilityFilter) => {
-  const values = [vulnId, packageName, kev, epssMin] as const
+export const lookUpsOf = ({ vulnId, package: packageName, kev, epssMin, states, tiers }: VulnerabilityFilter) => {
+  const useNumbers = states && JSON.stringify(states.map((one) => USE_STATES.indexOf(one)))
+  const tierNumbers = tiers && JSON.stringify(tierPositions(tiers))
+  const values = [vulnId, packageName, kev, epssMin, useNumbers, tierNumbers] as const
   return values.some((one) => one !== null) ? values : null
 }
 
@@ -39,6 +44,31 @@ export const kev = flag(
   '`true`: only vulnerabilities known to be exploited; `false`: only those that a source says are not. Unknown ones ' +
     'are in neither list.',
 )
+
+/** Names separated by commas, in any case, as they are written in answers; null without any. */
+function namesOf<N extends string>(all: readonly N[], what: string) {
+  const anyCase = (name: string) => name.replace(/[a-z]/gi, (c) => `[${c.toUpperCase()}${c.toLowerCase()}]`)
+  const any = all.map(anyCase).join('|')
+  return documentedAs(
+    filterText.transform((list, c): readonly N[] | null => {
+      const wanted = new Set((list ?? '').split(',').map((name) => name.trim().toLowerCase()))
+      wanted.delete('')
+      const unknown = [...wanted].find((name) => !all.some((one) => one.toLowerCase() === name))
+      if (unknown === undefined) return wanted.size === 0 ? null : all.filter((one) => wanted.has(one.toLowerCase()))
+      c.addIssue({ code: 'custom', message: `${JSON.stringify(unknown)} is not one of ${all.join(', ')}` })
+      return z.NEVER
+    }),
+    {
+      type: 'string',
+      pattern: `^\\s*(?:${any})?\\s*(?:,\\s*(?:${any})?\\s*)*$`,
+      description: `Only ${what}: names separated by commas, in any case, of ${all.join(', ')}; blank is no filter.`,
+    },
+  )
+}
+
+export const tiers = namesOf(TIERS, 'these tiers')
+
+export const useStates = namesOf(USE_STATES, 'these states of use')
 
 /** Null without the parameter. */
 export const epssMin = documentedAs(

@@ -16,7 +16,8 @@ import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
-import { answering, answeringColumns, answeringFields, readAnswering, usage } from './reports.ts'
+import { findingUsage, isInUse, mostUrgent, nameOfTier, stateName, strongest, useOf } from './in-use.ts'
+import { answering, answeringColumns, answeringFields, readAnswering } from './reports.ts'
 import { SEVERITIES, severityName, severityRuns } from './severity.ts'
 
 /** A finding, merged from all sources (docs/contract.md#findings). */
@@ -53,7 +54,7 @@ export const Finding = z
     epssPercentile: z.number().nullable(),
     sources: z.array(z.string()),
     reportDigests: z.array(digestText),
-    ...usage,
+    ...findingUsage,
   })
   .meta({ id: 'Finding' })
 
@@ -124,22 +125,38 @@ const MAX_RUNS = SEVERITIES.length / 2
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
 const first = (name: string) => `first_not_null(r.${name} order by r.nth) as ${name}`
 
+/** What use and tier of the finding `f` are judged by; `digest` is an expression. */
+const urgency = (digest: string, f: string) =>
+  mostUrgent(digest, `${f}.package_name`, `${f}.is_observable`, {
+    severity: `${f}.rank`,
+    isFixable: `${f}.fixable`,
+    kev: 'k.kev',
+    epss: 'k.epss',
+  })
+
 /**
- * The vulnerabilities that pass the filters. KEV, EPSS and aliases belong to the vulnerability and not to the order of
- * the list, so each row of the payloads is looked at once before the walk; their number is bounded.
+ * The findings that pass the filters. KEV, EPSS, aliases and use do not follow the order of the list, so each row of the
+ * payloads is looked at once before the walk; their number is bounded.
  */
-const WANTED = `
+const wantedOf = (digest: string, windowHours: string) => `
   wanted as materialized (
-    select v.vuln_id
-    from (select distinct f.vuln_id
-          from effective e
-          cross join params a
-          cross join lateral (select f.vuln_id, f.package_name from image_finding f where ${isOf('f', 'e')} offset 0) f
-          where (a.vuln is null or upper(f.vuln_id) = any (a.names))
-            and (a.package is null or f.package_name = a.package)) v
+    select f.vuln_id, f.package_name, f.installed_version
+    from (
+      select ${identity('f')}, min(f.severity) as rank, bool_or(f.fixed_versions <> '{}') as fixable,
+             bool_or(package_coverage(f.package_type, f.class) <> 'interpreted') as is_observable
+      from effective e
+      cross join params a
+      cross join lateral (select f.* from image_finding f where ${isOf('f', 'e')} offset 0) f
+      where (a.vuln is null or upper(f.vuln_id) = any (a.names))
+        and (a.package is null or f.package_name = a.package)
+      group by ${identity('f')}) f
     cross join params a
-    cross join lateral current_facts(v.vuln_id) k
-    where (a.kev is null or k.kev = a.kev) and (a.epss is null or k.epss >= a.epss)),`
+    cross join lateral current_facts(f.vuln_id) k
+    where (a.kev is null or k.kev = a.kev) and (a.epss is null or k.epss >= a.epss)
+      and (a.states is null
+           or (select s.state from (${strongest(digest, 'f.package_name', "''", 'f.is_observable', windowHours)}) s)
+              = any (a.states))
+      and (a.tiers is null or (select t.tier from (${urgency(digest, 'f')}) t) = any (a.tiers))),`
 
 /**
  * The rows of a payload in order. The offset keeps other conditions out of this scan, so that it stays in index order.
@@ -153,29 +170,31 @@ const ROWS = `(
 
 /**
  * The rows of a payload that pass the filters, in order; the others need no further look-up. "is true" keeps the list
- * of vulnerabilities in a hash; without it PostgreSQL would join, and read the list once for each row.
+ * of findings in a hash; without it PostgreSQL would join, and read the list once for each row.
  */
 const WANTED_ROWS = `(
           select w.*
           from ${ROWS} w
-          where (w.vuln_id in (select v.vuln_id from wanted v)) is true
-            and ((select a.package from params a) is null or w.package_name = (select a.package from params a))
+          where ((${identity('w')}) in (select ${identity('v')} from wanted v)) is true
           offset 0)`
 
 /** `head` takes `n` parameters; it and `wanted` are empty without filters. `rows` is the source of the findings. */
-const findings = (n: number, head: string, wanted: string, rows: string) =>
+const findings = (n: number, head: string, wanted: (digest: string, windowHours: string) => string, rows: string) =>
   fixed(`
-  with ${head} effective as materialized (
-    select e.*, coalesce($${n + 1}::text::json ->> e.source, e.source) as wire_source,
+  with ${head} asked as materialized (
+    select $${n + 1}::text as digest, $${n + 2}::bigint as window_hours),
+  ${useOf('(select a.digest from asked a)')},
+  effective as materialized (
+    select e.*, coalesce($${n + 3}::text::json ->> e.source, e.source) as wire_source,
            row_number() over (order by e.source, e.digest) as nth
-    from (${answering('vulnerabilities', `$${n + 2}`, `$${n + 3}`)}) e),
-  ${wanted}
+    from (${answering('vulnerabilities', `$${n + 4}`, `$${n + 5}`)}) e),
+  ${wanted('(select a.digest from asked a)', '(select a.window_hours from asked a)')}
   page as materialized (
     select p.*, row_number() over (order by ${key('p')}) as n
     from (
       select min(f.severity) as severity, ${identity('f')}
       from (select *
-            from json_to_recordset($${n + 4}::text::json)
+            from json_to_recordset($${n + 6}::text::json)
               r(severity smallint, last smallint, vuln_id text, package_name text, installed_version text)
             limit ${MAX_RUNS}) run
       cross join effective e
@@ -183,12 +202,12 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
         select ${key('f')}
         from ${rows} f
         where not ${STOOD_BEFORE}
-          and ($${n + 5}::boolean is null or $${n + 6} = ${HAS_FIX})
+          and ($${n + 7}::boolean is null or $${n + 8} = ${HAS_FIX})
         order by ${key('f')}
-        limit $${n + 7}) f
+        limit $${n + 9}) f
       group by ${identity('f')}
       order by 1, 2, 3, 4
-      limit $${n + 8}) p),
+      limit $${n + 10}) p),
   merged as (
     select p.n, p.severity as rank, p.package_name,
            p.vuln_id                                                   as id,
@@ -197,9 +216,7 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
            p.installed_version,
            severity_name(p.severity)                                   as severity,
            m.*,
-           k.kev, k.kev_date_added, k.epss, k.epss_percentile,
-           null::text                                                  as in_use,
-           'unknown'                                                   as in_use_state
+           k.kev, k.kev_date_added, k.epss, k.epss_percentile
     from page p
     cross join lateral (
       with rows as materialized (
@@ -221,23 +238,40 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
              coalesce(first_not_null(nullif(r.file_paths, '{}') order by r.nth), '{}') as file_paths,
              sum(r.omitted)::bigint                                    as omitted,
              array(select min(r.wire_source) from rows r group by r.source order by r.source) as sources,
-             array(select distinct r.digest from rows r order by 1)    as report_digests
+             array(select distinct r.digest from rows r order by 1)    as report_digests,
+             bool_or(package_coverage(r.package_type, r.class) <> 'interpreted') as is_observable
       from rows r) m
-    cross join lateral current_facts(p.vuln_id) k)
+    cross join lateral current_facts(p.vuln_id) k),
+  used as (
+    select m.*, ${isInUse('s.state')} as in_use, ${stateName('s.state')} as in_use_state, s.in_use_detail,
+           ${nameOfTier('t.tier')} as tier, t.tier_factors
+    from merged m
+    cross join lateral (${strongest(
+      '(select a.digest from asked a)',
+      'm.package_name',
+      'package_coverage(m.package_type, m.class)',
+      'm.is_observable',
+      '(select a.window_hours from asked a)',
+    )}) s
+    cross join lateral (select m.kev, m.epss) k
+    cross join lateral (${urgency('(select a.digest from asked a)', 'm')}) t)
   select ${answeringColumns(
     'vulnerabilities',
     { from: 'effective', order: 'e.nth' },
-    { rows: 'm', digest: `$${n + 9}`, source: `$${n + 10}` },
+    { rows: 'm', digest: `$${n + 11}`, source: `$${n + 12}` },
   )},
          m.rank::text, m.id, m.package_name, m.installed_version, ${plainColumns(Finding, 'm')}
   from (values (1)) one(row)
-  left join merged m on true
+  left join used m on true
   order by m.n`)
 
-const FINDINGS = findings(0, '', '', ROWS)
+const FINDINGS = findings(0, '', () => '', ROWS)
 const PARAMS = `params as materialized (
-    select $1::text as vuln, $2::text as package, $3::boolean as kev, $4::float8 as epss, vuln_names($5) as names),`
-const FILTERED = findings(5, PARAMS, WANTED, WANTED_ROWS)
+    select $1::text as vuln, $2::text as package, $3::boolean as kev, $4::float8 as epss,
+           (select array_agg(s.n::integer) from json_array_elements_text($5::text::json) s(n)) as states,
+           (select array_agg(t.n::smallint) from json_array_elements_text($6::text::json) t(n)) as tiers,
+           vuln_names($7) as names),`
+const FILTERED = findings(7, PARAMS, wantedOf, WANTED_ROWS)
 
 /** Columns before the record: the reports and the retired guesses, in the first row only, and the cursor. */
 const CURSOR = 2
@@ -264,11 +298,12 @@ export async function readFindings(
   digest: string,
   filter: FindingFilter,
   { limit, after }: { limit: number; after: FindingCursor | null },
-  names: WireNames,
+  { wireNames: names, inUseWindowHours }: { wireNames: WireNames; inUseWindowHours: number },
 ) {
   const runs = JSON.stringify(runsOf(filter.severities, after ?? [0, '', '', '']))
   const { source, fixable } = filter
-  const values = [wireSourcesJson(names), digest, source, runs, fixable, fixable, limit + 1, limit + 1, digest, source]
+  const page = [runs, fixable, fixable, limit + 1, limit + 1]
+  const values = [digest, inUseWindowHours, wireSourcesJson(names), digest, source, ...page, digest, source]
   const lookUps = lookUpsOf(filter)
   const rows: RawRow[] = await gate((sql) =>
     (lookUps ? FILTERED(sql, ...lookUps, filter.vulnId, ...values) : FINDINGS(sql, ...values)).raw(),

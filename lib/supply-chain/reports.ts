@@ -11,8 +11,6 @@ const IMAGE_JOINS = ['image_id', 'platform_manifest', 'workload_tag'] as const
 
 /** How a report was joined to an image of the inventory. */
 export const imageJoin = z.enum(IMAGE_JOINS)
-/** Whether a vulnerable file was executed; not known so far. */
-export const usage = { inUse: z.null(), inUseState: z.enum(['unknown']) }
 
 /** How an SBOM was found in a registry; keys have the names in which it was posted. */
 const SbomAttestation = z

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { WireNames } from '../wire-names/index.ts'
+import { inUseDetail, isInUse, stateName, strongest, usage, useOf } from './in-use.ts'
 import { answering, answeringColumns, answeringFields, Report, readAnswering } from './reports.ts'
 
 /** A component of an SBOM. */
@@ -20,6 +21,8 @@ export const Component = z
     licenses: z.array(z.string()),
     layerDigest: z.string().nullable(),
     filePaths: z.array(z.string()),
+    ...usage,
+    inUseDetail,
   })
   .meta({ id: 'SbomComponent' })
 
@@ -63,18 +66,30 @@ export const chosen = (digest: string, source: string, reportDigest: string) => 
 const RECORD = 3
 
 const COMPONENTS = fixed(`
-  with ${chosen('$1', '$2', '$3')}
-  select ${answeringColumns('sbom', { from: 'effective', order: 'e.nth' }, { rows: 'i', digest: '$4' })},
+  with asked as materialized (
+    select $1::text as digest, $2::bigint as window_hours),
+  ${useOf('(select a.digest from asked a)')},
+  ${chosen('(select a.digest from asked a)', '$3', '$4')}
+  select ${answeringColumns('sbom', { from: 'effective', order: 'e.nth' }, { rows: 'i', digest: '$5' })},
          (select c.nth::text from chosen c), ${plainColumns(Component, 'i')}
   from (values (1)) one(row)
   left join (
-    select m.*, m.position as id, row_number() over (order by m.position) as n
+    select m.*, m.position as id, row_number() over (order by m.position) as n,
+           ${isInUse('u.state')} as in_use, ${stateName('u.state')} as in_use_state, u.in_use_detail
     from chosen c
     cross join lateral (
-      select * from image_component m
-      where m.digest = c.digest and m.source = c.source and m.position > $5
+      select m.*, package_coverage(m.type, m.class) as coverage
+      from image_component m
+      where m.digest = c.digest and m.source = c.source and m.position > $6
       order by m.position
-      limit $6) m) i on true
+      limit $7) m
+    cross join lateral (${strongest(
+      '(select a.digest from asked a)',
+      'm.name collate "C"',
+      'm.coverage',
+      "(m.coverage <> 'interpreted')",
+      '(select a.window_hours from asked a)',
+    )}) u) i on true
   order by i.n`)
 
 /**
@@ -86,10 +101,10 @@ export async function readComponents(
   digest: string,
   { source, reportDigest }: SbomChoice,
   { limit, after }: { limit: number; after: number },
-  names: WireNames,
+  { wireNames: names, inUseWindowHours }: { wireNames: WireNames; inUseWindowHours: number },
 ) {
   const rows: RawRow[] = await gate((sql) =>
-    COMPONENTS(sql, digest, source, reportDigest, digest, after, limit + 1).raw(),
+    COMPONENTS(sql, digest, inUseWindowHours, source, reportDigest, digest, after, limit + 1).raw(),
   )
   const { reports, retiredGuesses } = readAnswering(rows[0]!, names)
   const chosenReport = rows[0]![2]

@@ -23,6 +23,16 @@ const page = async (digest: string, query = '', target = app) => {
 const names = async (digest: string, query = '') => (await page(digest, query)).items.map(({ name }: Item) => name)
 const many = (n: number) => Array.from({ length: n }, (_, i) => component(`c${i}`))
 
+/** Nobody watches these images. */
+const unknownUse = (coverage: string) => ({
+  inUse: null,
+  inUseState: 'unknown',
+  inUseDetail: {
+    ...{ state: 'unknown', reason: 'no_runtime_data', observedSince: null, windowHours: 24, containers: 0 },
+    coverage,
+  },
+})
+
 test('GET /images/{digest}/sbom 200: a digest without an SBOM has an empty answer, with findings or without', async () => {
   const digest = newDigest()
   await storeFindings(app, digest, 'operator-scanner', [])
@@ -98,6 +108,7 @@ test('GET /images/{digest}/sbom 200: every field of a report and of a component,
       licenses: ['MIT', 'Apache-2.0'],
       layerDigest: unknown,
       filePaths: ['usr/lib/libssl.so.3'],
+      ...unknownUse('file'),
     },
     {
       id: 2,
@@ -111,6 +122,7 @@ test('GET /images/{digest}/sbom 200: every field of a report and of a component,
       licenses: [],
       layerDigest: null,
       filePaths: [],
+      ...unknownUse('interpreted'),
     },
   ]
   assert.equal(

@@ -127,6 +127,12 @@ test('GET /images/{digest}/vulnerabilities 200: every field of a report and of a
     reportDigests: [digest],
     inUse: null,
     inUseState: 'unknown',
+    inUseDetail: {
+      ...{ state: 'unknown', reason: 'no_runtime_data', observedSince: null, windowHours: 24, containers: 0 },
+      coverage: 'file',
+    },
+    tier: 'P0',
+    tierFactors: ['in_use:unknown', 'kev', 'epss>=0.1', 'severity:critical', 'exposure:unknown'],
   }
   assert.equal(
     JSON.stringify(found),

@@ -92,6 +92,9 @@ const TABLES = [
   ...[
     'summary_image',
     'summary_workload',
+    'container_use',
+    'package_use',
+    'use_news',
     'image_cve',
     'summary_news',
     'cve_summary',

@@ -125,7 +125,16 @@ async function passes(expect: (what: string, rows: Record<string, number>) => vo
 }
 
 before(async () => {
-  for (const table of [...LARGE, 'image_report', 'summary_workload', 'summary_news', 'image_link']) {
+  for (const table of [
+    ...LARGE,
+    'image_report',
+    'summary_workload',
+    'container_use',
+    'package_use',
+    'use_news',
+    'summary_news',
+    'image_link',
+  ]) {
     await sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`)
   }
   for (let n = 0; n < IMAGES; n++) {

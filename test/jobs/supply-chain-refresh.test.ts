@@ -19,7 +19,8 @@ const windowSecs = deps.config.imageRunningWindowSecs
 beforeEach(async () => {
   await sql`
     truncate workload_container, image, pod, pod_address, image_report, image_finding, image_component, sbom_page, image_link, cve_fact, cve_news,
-             summary_image, summary_workload, image_cve, summary_news, cve_summary, cve_detail, cve_summary_state, cve_package, cve_alias`
+             summary_image, summary_workload, image_cve, summary_news, cve_summary, cve_detail, cve_summary_state, cve_package, cve_alias,
+             container_use, package_use, use_news`
 })
 
 type Row = Record<string, unknown>
@@ -96,6 +97,8 @@ const versions = async () =>
       select format('%s %s %s', vuln_id, scope_namespace, xmin) as version from cve_summary
       union all select format('%s %s %s', vuln_id, image_digest, xmin) from image_cve
       union all select format('%s %s', image_digest, xmin) from summary_image
+      union all select format('%s %s %s', image_digest, container_name, xmin) from container_use
+      union all select format('%s %s %s', image_digest, package_name, xmin) from package_use
       union all select format('%s %s %s', image_digest, workload_name, xmin) from summary_workload
       union all select format('%s %s %s %s', digest, source, image_digest, xmin) from image_link
       union all select format('%s %s', vuln_id, xmin) from cve_fact
@@ -316,7 +319,7 @@ test('the summary is that of all stored rows after any changes in any order', as
     fc.asyncProperty(fc.array(change, { maxLength: 25 }), async (changes) => {
       await sql`
         truncate workload_container, image, image_report, image_finding, image_link, cve_fact, cve_news, summary_image, summary_workload,
-                 image_cve, summary_news, cve_summary, cve_detail`
+                 image_cve, summary_news, cve_summary, cve_detail, container_use, package_use, use_news`
       let second = 0
       for (const one of [...changes, { is: 'pass' as const }]) {
         second++
@@ -520,6 +523,9 @@ for (const step of [findChangedImages, refreshFacts, countChanged]) {
         'cve_news',
         'summary_image',
         'summary_workload',
+        'container_use',
+        'package_use',
+        'use_news',
         'image_cve',
         'summary_news',
         'cve_summary',

@@ -154,6 +154,32 @@ function factsOf(rows: Row[]) {
   }
 }
 
+/** Nobody watches these images. */
+const unknownUse = (type: unknown, className: unknown) => ({
+  inUse: null,
+  inUseState: 'unknown',
+  inUseDetail: {
+    ...{ state: 'unknown', reason: 'no_runtime_data', observedSince: null, windowHours: 24, containers: 0 },
+    coverage: className === 'os-pkgs' || (className === null && type === 'deb') ? 'file' : 'interpreted',
+  },
+})
+
+/** The tier of what may be in use and reached. */
+function tierOf(severity: number, fixable: boolean, { kev, epss }: { kev: boolean | null; epss: number | null }) {
+  const isLikely = epss !== null && epss >= 0.1
+  return {
+    tier: kev || isLikely ? 'P0' : severity <= 1 ? 'P1' : 'P2',
+    tierFactors: [
+      'in_use:unknown',
+      ...(kev ? ['kev'] : []),
+      ...(isLikely ? ['epss>=0.1'] : []),
+      `severity:${SEVERITIES[severity]!.toLowerCase()}`,
+      'exposure:unknown',
+      ...(fixable ? [] : ['no_fix']),
+    ],
+  }
+}
+
 function merged(all: Payload[], posted: Row[], { severities, fixable, source, ...facts }: Filters) {
   const groups = new Map<string, (Row & { source: string; digest: string })[]>()
   for (const { source: from, digest, rows } of [...all].sort(
@@ -195,8 +221,8 @@ function merged(all: Payload[], posted: Row[], { severities, fixable, source, ..
         ...factsOf(posted.filter((r) => r.vuln_id === vuln_id)),
         sources: [...new Set(rows.map((r) => r.source))],
         reportDigests: sorted(rows.map((r) => r.digest)),
-        inUse: null,
-        inUseState: 'unknown',
+        ...unknownUse(first('package_type'), first('class')),
+        ...tierOf(severity, fixedVersions.length > 0, factsOf(posted.filter((r) => r.vuln_id === vuln_id))),
       },
     }
   })
@@ -350,9 +376,24 @@ async function rowsRead(digest: string, filter: Partial<FindingFilter>, after: F
       }
     return app.db.read(statement as never)
   }
-  const none = { fixable: null, source: null, vulnId: null, package: null, kev: null, epssMin: null }
+  const none = {
+    fixable: null,
+    source: null,
+    vulnId: null,
+    package: null,
+    kev: null,
+    epssMin: null,
+    tiers: null,
+    states: null,
+  }
   const all = { severities: SEVERITIES.map((_, n) => n), ...none }
-  await readFindings(counting as unknown as Gate, digest, { ...all, ...filter }, { limit: LIMIT, after }, 'spec')
+  await readFindings(
+    counting as unknown as Gate,
+    digest,
+    { ...all, ...filter },
+    { limit: LIMIT, after },
+    { wireNames: 'spec', inUseWindowHours: 24 },
+  )
   assert.ok(read > 0, 'the plan names the table')
   return read
 }

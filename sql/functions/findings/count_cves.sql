@@ -1,6 +1,8 @@
 -- Counts changed vulnerabilities, for the cluster and per namespace, and writes the counts that differ
--- (docs/contract.md#findings). Vulnerabilities of one layer come in the same images: of those with the same images and
--- joins only one is counted. Severity, score, fixes, packages and sources are cluster-wide in every namespace. Tables
+-- (docs/contract.md#findings). Vulnerabilities of one layer come in the same images: of those with the same images,
+-- joins and used packages only one is counted. States of use are 0 executed, 1 loaded, 2 unknown, 3 not observed; a
+-- workload has the first of all its containers, and a vulnerability the most urgent tier.
+-- Severity, score, fixes, packages and sources are cluster-wide in every namespace. Tables
 -- are read by an array of ids, since outdated statistics could make the planner read them whole for a join.
 create or replace function count_cves(max_cves bigint)
 returns table (rows bigint, cves bigint)
@@ -18,7 +20,8 @@ as $$
     select c.* from image_cve c where c.vuln_id = any (array(select t.vuln_id from todo t))),
   cves as materialized (
     select h.vuln_id, min(h.severity) as severity, max(h.max_score) as max_score, bool_or(h.is_fixable) as is_fixable,
-           string_agg(h.image_digest || ' ' || h.join_rank, ',' order by h.image_digest) as places
+           string_agg(h.image_digest || ' ' || h.join_rank || ' ' || h.is_provable || ' ' || h.used_packages::text, ','
+                      order by h.image_digest) as places
     from hits h group by h.vuln_id),
   alike as materialized (
     select c.vuln_id, min(c.vuln_id) over (partition by c.places) as first_id from cves c),
@@ -33,13 +36,66 @@ as $$
     from (select distinct h.vuln_id, s.source from hits h cross join unnest(h.sources) s(source)) s
     group by s.vuln_id),
   firsts as materialized (
-    select h.vuln_id, h.image_digest, h.join_rank
+    select h.vuln_id, h.image_digest, h.join_rank, h.is_provable, h.used_packages
     from alike a join hits h on h.vuln_id = a.vuln_id
     where a.vuln_id = a.first_id),
   placed as materialized (
     select h.vuln_id, w.pod_namespace, h.image_digest, w.cluster_id, w.workload_kind, w.workload_name, w.is_running,
            h.join_rank
     from firsts h join summary_workload w on w.image_digest = h.image_digest),
+  rule as materialized (
+    select t.epss, t.unknown_is_exposed from tier_rule t where t.is_only),
+  judged as materialized (
+    select f.vuln_id, f.image_digest, u.pod_namespace, u.workload_kind, u.workload_name, u.cluster_id, u.exposure,
+           case when p.is_executed then 0
+                when p.is_executed is not null then 1
+                when u.reason is not null or not f.is_provable then 2
+                else 3 end as state
+    from firsts f
+    join container_use u on u.image_digest = f.image_digest
+    left join lateral (
+      select bool_or(p.is_executed) as is_executed
+      from package_use p
+      where f.used_packages <> '{}' and p.image_digest = f.image_digest and p.package_name = any (f.used_packages)
+        and p.pod_namespace = u.pod_namespace and p.workload_kind = u.workload_kind
+        and p.workload_name = u.workload_name and p.container_name = u.container_name
+        and p.cluster_id = u.cluster_id) p on true),
+  -- A container that is not judged yet is unknown.
+  used as materialized (
+    select p.vuln_id, p.image_digest, p.pod_namespace, p.workload_kind, p.workload_name, p.cluster_id,
+           coalesce(j.state, 2) as state, j.exposure,
+           coalesce(j.exposure = 'exposed', r.unknown_is_exposed) as is_exposed
+    from placed p
+    cross join rule r
+    left join judged j on j.vuln_id = p.vuln_id and j.image_digest = p.image_digest
+      and j.pod_namespace = p.pod_namespace and j.workload_kind = p.workload_kind
+      and j.workload_name = p.workload_name and j.cluster_id = p.cluster_id),
+  states as materialized (
+    select w.vuln_id, w.pod_namespace, count(*) filter (where w.state = 0) as executed,
+           count(*) filter (where w.state = 1) as loaded, count(*) filter (where w.state = 3) as not_observed,
+           count(*) filter (where w.is_exposed) as exposed
+    from (select u.vuln_id, u.pod_namespace, min(u.state) as state, bool_or(u.exposure = 'exposed') as is_exposed
+          from used u
+          group by u.vuln_id, u.pod_namespace, u.workload_kind, u.workload_name, u.cluster_id) w
+    group by w.vuln_id, w.pod_namespace),
+  urgency as materialized (
+    select u.vuln_id, u.pod_namespace, u.image_digest, bool_or(u.state < 3) as is_live,
+           coalesce(bool_or(u.is_exposed) filter (where u.state < 3), false) as is_exposed
+    from used u
+    group by u.vuln_id, u.pod_namespace, u.image_digest),
+  tiers as materialized (
+    select h.vuln_id, u.pod_namespace,
+           min(tier_of(u.is_live, h.severity, h.is_fixable, f.kev or f.epss >= r.epss, u.is_exposed)) as tier
+    from alike a
+    join hits h on h.vuln_id = a.vuln_id
+    join urgency u on u.vuln_id = a.first_id and u.image_digest = h.image_digest
+    cross join rule r
+    left join cve_fact f on f.vuln_id = h.vuln_id
+    group by h.vuln_id, u.pod_namespace),
+  all_tiers as materialized (
+    select t.vuln_id, t.pod_namespace as scope_namespace, t.tier from tiers t
+    union all
+    select t.vuln_id, '', min(t.tier) from tiers t group by t.vuln_id),
   images as materialized (
     select i.vuln_id, i.pod_namespace, count(*) as images, max(i.join_rank) as join_rank
     from (select p.vuln_id, p.pod_namespace, p.image_digest, max(p.join_rank) as join_rank
@@ -52,21 +108,28 @@ as $$
     group by w.vuln_id, w.pod_namespace),
   scopes as materialized (
     select w.vuln_id, w.pod_namespace as scope_namespace, i.images, w.workloads, w.running_workloads,
-           1::bigint as namespaces, i.join_rank
-    from workloads w join images i on i.vuln_id = w.vuln_id and i.pod_namespace = w.pod_namespace
+           1::bigint as namespaces, i.join_rank, s.executed, s.loaded, s.not_observed, s.exposed
+    from workloads w
+    join images i on i.vuln_id = w.vuln_id and i.pod_namespace = w.pod_namespace
+    join states s on s.vuln_id = w.vuln_id and s.pod_namespace = w.pod_namespace
     union all
-    select c.vuln_id, '', c.images, w.workloads, w.running_workloads, w.namespaces, c.join_rank
+    select c.vuln_id, '', c.images, w.workloads, w.running_workloads, w.namespaces, c.join_rank, s.executed, s.loaded,
+           s.not_observed, s.exposed
     from (select f.vuln_id, count(*) as images, max(f.join_rank) as join_rank from firsts f group by f.vuln_id) c
     join (select w.vuln_id, sum(w.workloads)::bigint as workloads,
           sum(w.running_workloads)::bigint as running_workloads,
                  count(*) as namespaces
-          from workloads w group by w.vuln_id) w on w.vuln_id = c.vuln_id),
+          from workloads w group by w.vuln_id) w on w.vuln_id = c.vuln_id
+    join (select s.vuln_id, sum(s.executed)::bigint as executed, sum(s.loaded)::bigint as loaded,
+                 sum(s.not_observed)::bigint as not_observed, sum(s.exposed)::bigint as exposed
+          from states s group by s.vuln_id) s on s.vuln_id = c.vuln_id),
   counted as materialized (
     select c.vuln_id, s.scope_namespace, c.severity, c.is_fixable, s.images, s.workloads, s.running_workloads,
-           s.namespaces, s.join_rank
+           s.namespaces, s.join_rank, t.tier, s.executed, s.loaded, s.not_observed, s.exposed
     from cves c
     join alike a on a.vuln_id = c.vuln_id
-    join scopes s on s.vuln_id = a.first_id),
+    join scopes s on s.vuln_id = a.first_id
+    join all_tiers t on t.vuln_id = c.vuln_id and t.scope_namespace = s.scope_namespace),
   gone as (
     delete from cve_summary s
     where s.vuln_id = any (array(select t.vuln_id from todo t))
@@ -74,13 +137,17 @@ as $$
     returning 1),
   written as (
     insert into cve_summary as s (vuln_id, scope_namespace, severity, is_fixable, images, workloads, running_workloads,
-                                  namespaces, join_rank)
+                                  namespaces, join_rank, tier, executed_workloads, loaded_workloads,
+                                  not_observed_workloads, exposed_workloads)
     select c.* from counted c
     order by c.vuln_id, c.scope_namespace
     on conflict (vuln_id, scope_namespace) do update set
       severity = excluded.severity, is_fixable = excluded.is_fixable, images = excluded.images,
       workloads = excluded.workloads,
-      running_workloads = excluded.running_workloads, namespaces = excluded.namespaces, join_rank = excluded.join_rank
+      running_workloads = excluded.running_workloads, namespaces = excluded.namespaces,
+      join_rank = excluded.join_rank, tier = excluded.tier, executed_workloads = excluded.executed_workloads,
+      loaded_workloads = excluded.loaded_workloads, not_observed_workloads = excluded.not_observed_workloads,
+      exposed_workloads = excluded.exposed_workloads
     where s is distinct from excluded
     returning 1),
   packages_gone as (

@@ -88,11 +88,33 @@ as $$
     join (select o.*, case when o.ways <> '{}' then true
                                 when o.ingress_flows > 0 and o.unknown_flows = 0 then false end as is_exposed
                                   from observed o) o on o.n = w.n),
+  -- Whether a container that ran no file of the packages of the vulnerability does not use them.
+  proofs as materialized (
+    select f.image_digest, array_agg(distinct f.package_name) as names,
+           bool_and(coalesce(c.is_provable, false)) and is_use_current(f.image_digest) as is_provable
+    from findings f
+    left join lateral (
+      select c.is_provable from image_cve c where c.vuln_id = f.vuln_id and c.image_digest = f.image_digest) c on true
+    group by f.image_digest),
   rows as materialized (
-    select c.*, n.is_exposed, n.network
+    select c.*, n.is_exposed, n.network,
+           case when u.is_executed then 0
+                when u.is_executed is not null then 1
+                when p.is_provable and j.image_digest is not null and j.reason is null then 3
+                else 2 end as state
     from containers c
     join networks n
       on n.pod_namespace = c.pod_namespace and n.workload_kind = c.workload_kind and n.workload_name = c.workload_name
+    left join proofs p on p.image_digest = c.image_digest
+    left join container_use j on j.image_digest = c.image_digest and j.pod_namespace = c.pod_namespace
+      and j.workload_kind = c.workload_kind and j.workload_name = c.workload_name
+      and j.container_name = c.container_name and j.cluster_id = c.cluster_id
+    left join lateral (
+      select bool_or(u.is_executed) as is_executed
+      from package_use u
+      where u.image_digest = c.image_digest and u.package_name = any (p.names) and u.pod_namespace = c.pod_namespace
+        and u.workload_kind = c.workload_kind and u.workload_name = c.workload_name
+        and u.container_name = c.container_name and u.cluster_id = c.cluster_id) u on true
     where c.nth <= 200),
   namespaces as materialized (
     select w.pod_namespace, count(*) as workloads, count(*) filter (where w.is_running) as running,
@@ -142,8 +164,8 @@ as $$
         'running', r.is_running,
         'lastSeen', wire_time(r.last_seen),
         'network', r.network,
-        'inUse', null,
-        'inUseState', 'unknown') order by r.nth), '[]')
+        'inUse', case when r.state < 2 then true when r.state = 3 then false end,
+        'inUseState', use_state_name(r.state)) order by r.nth), '[]')
       from rows r),
     'namespaces', (
       select coalesce(json_agg(json_build_object(
@@ -155,7 +177,7 @@ as $$
       from namespaces n),
     'truncated', (select c.lists <> '{}' from cut c),
     'truncatedLists', (select c.lists from cut c),
-    'inUse', null,
-    'inUseState', 'unknown')
+    'inUse', (select case when min(r.state) < 2 then true when min(r.state) = 3 then false end from rows r),
+    'inUseState', (select use_state_name(coalesce(min(r.state), 2)) from rows r))
   where exists (select from affected)
 $$;

@@ -1,6 +1,6 @@
 -- The next images, by digest, that have payloads or had some at the last summary: whether their payloads (joins and
--- content included) or their workloads changed since. An image without payloads or without workloads counts for
--- nothing.
+-- content included), the files that ran in their containers (`is_reread`, too) or their workloads changed since. An
+-- image without payloads or without workloads counts for nothing.
 create or replace function images_to_refresh(after text, max_looked bigint, window_secs integer)
 returns table (image_digest text, payloads text, is_reread boolean, is_moved boolean)
 language sql stable
@@ -18,12 +18,8 @@ as $$
     select i.image_digest, p.payloads
     from looked i
     left join lateral (
-      select string_agg(concat_ws(' ', e.source, e.digest, e.join_rank, r.content_hash), e'\n'
-             order by e.source, e.digest) as payloads
-      from answering_reports(i.image_digest, 'vulnerabilities') e
-      join image_report r on r.digest = e.digest and r.source = e.source and r.kind = 'vulnerabilities'
-      where e.join_rank < 4 and exists (select from workload_container w where w.image_digest = i.image_digest)) p
-            on true),
+      select payloads_of(i.image_digest) as payloads
+      where exists (select from workload_container w where w.image_digest = i.image_digest)) p on true),
   workloads as materialized (
     select w.image_digest, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id,
            bool_or(is_running(w, window_secs)) as is_running
@@ -38,9 +34,15 @@ as $$
      and s.workload_name = w.workload_name and s.cluster_id = w.cluster_id
     where s.is_running is distinct from w.is_running
     group by 1)
-  select p.image_digest, p.payloads, p.payloads is distinct from s.payloads, m.image_digest is not null
+  select p.image_digest, p.payloads,
+         p.payloads is distinct from s.payloads
+         or p.payloads is not null and coalesce(n.is_file, false),
+         m.image_digest is not null or p.payloads is not null and coalesce(n.is_judged, false)
   from payloads p
   left join summary_image s on s.image_digest = p.image_digest
   left join moved m on m.image_digest = p.image_digest
+  left join lateral (
+    select bool_or(not n.is_judged) as is_file, bool_or(n.is_judged) as is_judged
+    from use_news n where n.image_digest = p.image_digest) n on true
   order by p.image_digest
 $$;

@@ -1,6 +1,6 @@
 -- Recomputes the facts of the vulnerabilities in the next rows of `cve_news`: the highest values over all stored
--- findings. Requests to refresh stay until they are older than `settled_after_secs`. `last` is where to continue, null
--- at the end.
+-- findings. Requests to refresh stay until they are older than `settled_after_secs`. A vulnerability with other facts is
+-- to be counted again, since its tier may change. `last` is where to continue, null at the end.
 create or replace function refresh_facts(after bigint, max_news bigint, settled_after_secs integer)
 returns table (rows bigint, last bigint)
 language sql strict
@@ -33,7 +33,7 @@ as $$
     delete from cve_fact c
     using facts f
     where c.vuln_id = f.vuln_id and num_nonnulls(f.kev, f.kev_date_added, f.epss, f.epss_percentile) = 0
-    returning 1),
+    returning c.vuln_id),
   written as (
     insert into cve_fact as c (vuln_id, kev, kev_date_added, epss, epss_percentile)
     select f.vuln_id, f.kev, f.kev_date_added, f.epss, f.epss_percentile
@@ -44,7 +44,14 @@ as $$
       epss_percentile = excluded.epss_percentile
     where (c.kev, c.kev_date_added, c.epss, c.epss_percentile)
           is distinct from (excluded.kev, excluded.kev_date_added, excluded.epss, excluded.epss_percentile)
-    returning 1),
+    returning c.vuln_id),
+  news as (
+    insert into summary_news (vuln_id)
+    select c.vuln_id
+    from (select d.vuln_id from deleted d union select w.vuln_id from written w) c
+    where exists (select from image_cve i where i.vuln_id = c.vuln_id)
+    order by c.vuln_id
+    on conflict do nothing),
   read as (
     delete from cve_news n
     using ids t

@@ -1,5 +1,6 @@
--- Compares the next images with the summary; for the first `max_reread` that changed it updates the summary and lists
--- the vulnerabilities to count again. `last` is where to continue, null at the end.
+-- Compares the next images with the summary; for the first `max_reread` that changed it links the files that ran to
+-- packages, updates the summary and lists the vulnerabilities to count again. `last` is where to continue, null at the
+-- end.
 create or replace function refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer)
 returns table (images bigint, last text)
 language sql strict
@@ -22,16 +23,37 @@ as $$
     from todo t join workload_container w on w.image_digest = t.image_digest
     where t.is_moved and t.payloads is not null
     group by w.image_digest, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id),
-  cves as materialized (
-    select t.image_digest, f.vuln_id, min(f.severity) as severity, max(f.score) as max_score,
-           bool_or(f.fixed_versions <> '{}') as is_fixable,
-           (array_agg(distinct f.package_name order by f.package_name))[:1000] as packages,
-           array_agg(distinct f.source order by f.source) as sources, max(e.join_rank) as join_rank
+  rereads as materialized (
+    select array_agg(t.image_digest) filter (where t.payloads is not null) as images from todo t where t.is_reread),
+  listed as materialized (
+    select l.image_digest, l.package_name, bool_or(l.is_cut) as is_cut
+    from rereads r cross join lateral listed_files(r.images) l
+    group by l.image_digest, l.package_name),
+  used as materialized (
+    select u.* from rereads r cross join lateral packages_used(r.images) u),
+  used_names as materialized (
+    select u.image_digest, u.package_name from used u group by u.image_digest, u.package_name),
+  findings as materialized (
+    select t.image_digest, f.vuln_id, f.package_name, f.source, f.severity, f.score, e.join_rank,
+           f.fixed_versions <> '{}' as is_fixable,
+           bool_or(package_coverage(f.package_type, f.class) <> 'interpreted')
+             over (partition by t.image_digest, f.vuln_id, f.package_name, f.installed_version) as is_observable
     from todo t
     cross join lateral answering_reports(t.image_digest, 'vulnerabilities') e
     join image_finding f on f.digest = e.digest and f.source = e.source
-    where e.join_rank < 4 and t.is_reread and t.payloads is not null
-    group by t.image_digest, f.vuln_id),
+    where e.join_rank < 4 and t.is_reread and t.payloads is not null),
+  cves as materialized (
+    select f.image_digest, f.vuln_id, min(f.severity) as severity, max(f.score) as max_score,
+           bool_or(f.is_fixable) as is_fixable,
+           (array_agg(distinct f.package_name order by f.package_name))[:1000] as packages,
+           array_agg(distinct f.source order by f.source) as sources, max(f.join_rank) as join_rank,
+           bool_and(f.is_observable and coalesce(not l.is_cut, false)) as is_provable,
+           coalesce((array_agg(distinct u.package_name order by u.package_name)
+                       filter (where u.package_name is not null))[:1000], '{}') as used_packages
+    from findings f
+    left join listed l on l.image_digest = f.image_digest and l.package_name = f.package_name
+    left join used_names u on u.image_digest = f.image_digest and u.package_name = f.package_name
+    group by f.image_digest, f.vuln_id),
   known as materialized (
     select c.vuln_id, c.image_digest from todo t join image_cve c on c.image_digest = t.image_digest),
   gone as (
@@ -42,22 +64,54 @@ as $$
     where n.vuln_id is null and c.vuln_id = k.vuln_id and c.image_digest = k.image_digest
     returning c.vuln_id),
   written as (
-    insert into image_cve as c (vuln_id, image_digest, severity, max_score, is_fixable, packages, sources, join_rank)
-    select n.vuln_id, n.image_digest, n.severity, n.max_score, n.is_fixable, n.packages, n.sources, n.join_rank
+    insert into image_cve as c (vuln_id, image_digest, severity, max_score, is_fixable, packages, sources, join_rank,
+                                is_provable, used_packages)
+    select n.vuln_id, n.image_digest, n.severity, n.max_score, n.is_fixable, n.packages, n.sources, n.join_rank,
+           n.is_provable, n.used_packages
     from cves n
     order by n.vuln_id, n.image_digest
     on conflict (vuln_id, image_digest) do update set
       severity = excluded.severity, max_score = excluded.max_score, is_fixable = excluded.is_fixable,
-      packages = excluded.packages, sources = excluded.sources, join_rank = excluded.join_rank
-    where (c.severity, c.max_score, c.is_fixable, c.packages, c.sources, c.join_rank)
+      packages = excluded.packages, sources = excluded.sources, join_rank = excluded.join_rank,
+      is_provable = excluded.is_provable, used_packages = excluded.used_packages
+    where (c.severity, c.max_score, c.is_fixable, c.packages, c.sources, c.join_rank, c.is_provable, c.used_packages)
           is distinct from (excluded.severity, excluded.max_score, excluded.is_fixable, excluded.packages,
-                            excluded.sources, excluded.join_rank)
+                            excluded.sources, excluded.join_rank, excluded.is_provable, excluded.used_packages)
     returning c.vuln_id),
+  unused as (
+    delete from package_use p
+    using todo t
+    where t.is_reread and p.image_digest = t.image_digest
+      and not exists (
+        select from used u
+        where u.image_digest = p.image_digest and u.package_name = p.package_name
+          and u.pod_namespace = p.pod_namespace and u.workload_kind = p.workload_kind
+          and u.workload_name = p.workload_name and u.container_name = p.container_name
+          and u.cluster_id = p.cluster_id)
+    returning p.image_digest, p.package_name),
+  used_now as (
+    insert into package_use as p (image_digest, package_name, pod_namespace, workload_kind, workload_name,
+                                  container_name, cluster_id, is_executed)
+    select u.* from used u
+    order by u.image_digest, u.package_name, u.pod_namespace, u.workload_kind, u.workload_name, u.container_name,
+             u.cluster_id
+    on conflict (image_digest, package_name, pod_namespace, workload_kind, workload_name, container_name, cluster_id)
+    do update set is_executed = excluded.is_executed
+    where p.is_executed <> excluded.is_executed
+    returning p.image_digest, p.package_name),
+  used_otherwise as (
+    select u.image_digest, array_agg(distinct u.package_name) as packages
+    from (select * from unused union all select * from used_now) u
+    group by u.image_digest),
+  read_news as (
+    delete from use_news n using todo t where n.image_digest = t.image_digest),
   news as (
     insert into summary_news (vuln_id)
     select g.vuln_id from gone g
     union select w.vuln_id from written w
     union select k.vuln_id from known k join todo t on t.image_digest = k.image_digest and t.is_moved
+    union select n.vuln_id from cves n join used_otherwise u on u.image_digest = n.image_digest
+                                                            and u.packages && n.packages
     on conflict do nothing
     returning 1),
   left_behind as (

@@ -4,7 +4,8 @@
 -- keys, so that concurrent posts queue without deadlock, and rows that another post has written meanwhile are compared
 -- again. All rows of a container and kind are read and hashed at once, five times as fast as looking up each
 -- nine-column key; if a container has several times as many rows as were posted, the remaining ones are looked up. The
--- planner settings enforce this whatever it estimates of an empty table. No time is later than now.
+-- planner settings enforce this whatever it estimates of an empty table. No time is later than now. The images of
+-- files that were not known before are noted, so that the job links these to packages (docs/contract.md#in-use).
 create or replace function store_executables(
   namespaces text[], workload_kinds text[], workload_names text[], containers text[], images text[], pods text[],
   owners integer[], kinds text[], paths text[], are_complete boolean[], sources text[], origins text[],
@@ -48,26 +49,34 @@ begin
       order by r.path_start, r.path_hash
       limit a.max_rows) r),
   cut as materialized (
-    select s.owner, s.kind from stored s group by s.owner, s.kind, s.max_rows having count(*) = s.max_rows)
+    select s.owner, s.kind from stored s group by s.owner, s.kind, s.max_rows having count(*) = s.max_rows),
+  changed as materialized (
+    select i.*, s.path_complete as was_complete
+    from sighting i
+    left join stored h on h.owner = i.owner and h.kind = i.kind and h.path_hash = i.path_hash
+    left join cut c on c.owner = i.owner and c.kind = i.kind
+    left join lateral (
+      select h.path_complete, h.source, h.origin, h.first_seen, h.last_seen where h.path_hash is not null
+      union all
+      select r.path_complete, r.source, r.origin, r.first_seen, r.last_seen
+      from runtime_executable r
+      where h.path_hash is null and c.owner is not null
+        and r.pod_namespace = i.pod_namespace and r.workload_kind = i.workload_kind and r.workload_name = i.workload_name
+        and r.container_name = i.container_name and r.image_digest = i.image_digest and r.kind = i.kind
+        and r.path_start = i.path_start and r.path_hash = i.path_hash and r.cluster_id = 'primary' offset 0) s on true
+    where is_executable_changed(s.path_complete, s.source, s.origin, s.first_seen, s.last_seen,
+                             i.path_complete, i.source, i.origin, i.first_seen, i.last_seen)),
+  noted as (
+    insert into use_news (image_digest, is_judged)
+    select distinct i.image_digest, false
+    from changed i
+    where i.image_digest <> '' and i.path_complete and i.was_complete is not true)
   insert into runtime_executable as e (cluster_id, pod_namespace, workload_kind, workload_name, container_name,
                                        image_digest, kind, path,
                                        path_hash, path_complete, source, origin, last_pod_name, first_seen, last_seen)
   select 'primary', i.pod_namespace, i.workload_kind, i.workload_name, i.container_name, i.image_digest, i.kind, i.path,
          i.path_hash, i.path_complete, i.source, i.origin, i.last_pod_name, i.first_seen, i.last_seen
-  from sighting i
-  left join stored h on h.owner = i.owner and h.kind = i.kind and h.path_hash = i.path_hash
-  left join cut c on c.owner = i.owner and c.kind = i.kind
-  left join lateral (
-    select h.path_complete, h.source, h.origin, h.first_seen, h.last_seen where h.path_hash is not null
-    union all
-    select r.path_complete, r.source, r.origin, r.first_seen, r.last_seen
-    from runtime_executable r
-    where h.path_hash is null and c.owner is not null
-      and r.pod_namespace = i.pod_namespace and r.workload_kind = i.workload_kind and r.workload_name = i.workload_name
-      and r.container_name = i.container_name and r.image_digest = i.image_digest and r.kind = i.kind
-      and r.path_start = i.path_start and r.path_hash = i.path_hash and r.cluster_id = 'primary' offset 0) s on true
-  where is_executable_changed(s.path_complete, s.source, s.origin, s.first_seen, s.last_seen,
-                           i.path_complete, i.source, i.origin, i.first_seen, i.last_seen)
+  from changed i
   order by i.pod_namespace collate "C", i.workload_kind collate "C", i.workload_name collate "C",
     i.container_name collate "C",
            i.image_digest collate "C", i.kind collate "C", i.path_start collate "C", i.path_hash

@@ -1,0 +1,15 @@
+-- How files tell whether a package is in use: `static_binary` where it is a part of a program, `file` where its files
+-- are executed or loaded by themselves, as those of operating systems, and `interpreted` where another program reads them
+-- or nothing is known of its kind. Types as Trivy, Grype, Syft and package URLs spell them.
+create or replace function package_coverage(package_type text, package_class text) returns text
+language sql immutable parallel safe
+as $$
+  select case
+    when lower(package_type) in ('gobinary', 'rustbinary', 'rust-binary', 'go-module', 'binary') then 'static_binary'
+    when lower(package_class) = 'os-pkgs'
+      or package_class is null
+         and lower(package_type) in ('deb', 'dpkg', 'apk', 'rpm', 'alpm', 'pacman', 'portage', 'opkg', 'debian',
+                                     'ubuntu', 'alpine', 'wolfi', 'chainguard', 'redhat', 'centos', 'rocky', 'alma',
+                                     'fedora', 'amazon', 'oracle', 'photon', 'cbl-mariner', 'azurelinux') then 'file'
+    else 'interpreted' end
+$$;
