@@ -710,7 +710,10 @@ test('packages own the files that ran, by their path, the merged /usr and shorte
     for (let n = 0; n < entries.length; n += POSTED_AT_ONCE)
       await sends(app, '/runtime/executables', entries.slice(n, n + POSTED_AT_ONCE))
     const components = some.flatMap(({ lists }, i) =>
-      lists.map((paths, p) => ({ name: `${i}-${p}`, version: '1', file_paths: paths.map((path) => placed(path, i)) })),
+      lists.map((paths, p) => ({
+        ...{ name: `${i}-${p}`, version: '1', type: 'debian', class: 'os-pkgs' },
+        file_paths: paths.map((path) => placed(path, i)),
+      })),
     )
     await sendsPayload(app, digest, 'sbom', {
       ...{ schema_version: 1, source: 'registry', image: { digest }, scanned_at: `${at(SECONDS_OF_DAY)}Z`, components },

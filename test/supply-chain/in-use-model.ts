@@ -206,18 +206,16 @@ function usesOf({ files }: Container, lists: readonly Listed[]): Map<string, 'ex
 // ---- States ---------------------------------------------------------------------------------------------------------
 
 const BINARIES = ['gobinary', 'rustbinary', 'rust-binary', 'go-module', 'binary']
-const INTERPRETED = [
-  ...['npm', 'node-pkg', 'yarn', 'pnpm', 'pip', 'python-pkg', 'pipenv', 'poetry', 'jar', 'pom', 'gradle', 'gemspec'],
-  ...['bundler', 'composer', 'nuget', 'dotnet-core', 'conda-pkg'],
-]
+/** Types of operating systems where no class says so: those that the scenes have. */
+const SYSTEMS = ['deb', 'debian', 'apk']
 
 export type Coverage = 'static_binary' | 'file' | 'interpreted'
 
-/** How packages of a type can be observed. */
+/** How packages of a type can be observed: nothing is concluded from the files of a type that is not known. */
 export function coverageOf({ type, class: of }: Pick<PackageRow, 'type' | 'class'>): Coverage {
   const word = type?.toLowerCase() ?? ''
   if (BINARIES.includes(word)) return 'static_binary'
-  return INTERPRETED.includes(word) || of === 'lang-pkgs' ? 'interpreted' : 'file'
+  return of === 'os-pkgs' || (of === null && SYSTEMS.includes(word)) ? 'file' : 'interpreted'
 }
 const isObservable = (row: Pick<PackageRow, 'type' | 'class'>) => coverageOf(row) !== 'interpreted'
 
