@@ -1,0 +1,349 @@
+/** States of packages of real images, by documents of scanners and by what agents report. Each state is judged by hand. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
+import { containerId, heartbeat } from '../runtime/heartbeats.ts'
+import { startApp, TOKENS } from '../support/app.ts'
+import { container, newDigest, newNamespace } from '../support/images.ts'
+import { countEdges, daysAgo, flowOf, podOf } from '../support/policy-cluster.ts'
+import { findingsOfGrype, findingsOfTrivy, sbomOfSyft, sbomOfTrivy } from './in-use-documents.ts'
+import { ofGrype, ofSyft, ofTrivy, ofTrivyOperator } from './scanners.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
+type Json = any
+
+const app = await startApp(TOKENS)
+const token = TOKENS.BROKER_TOKEN_READ
+
+async function sends(path: string, body: unknown, scope = TOKENS.BROKER_TOKEN_INGEST): Promise<void> {
+  const answer = await app.post(path, body, { token: scope })
+  assert.equal(answer.status, 200, answer.text)
+}
+async function get(path: string): Promise<Json> {
+  const answer = await app.get(path, { token })
+  assert.equal(answer.status, 200, answer.text)
+  return answer.json
+}
+
+async function pass(): Promise<void> {
+  await countEdges(app)
+  const context = { config: app.deps.config, db: app.db, log: app.deps.log, signal: new AbortController().signal }
+  assert.equal((await supplyChainRefresh.run(context)).outcome, 'done')
+}
+
+const secondsAgo = (secs: number) => new Date(Date.now() - secs * 1_000).toISOString().slice(0, -1)
+let pods = 0
+
+interface Ran {
+  readonly exec?: readonly string[]
+  readonly lib?: readonly string[]
+}
+
+/** A workload of one pod in a namespace, watched since its start ten days ago unless `beat` says otherwise. */
+async function runs(
+  namespace: string,
+  workload: string,
+  digest: string,
+  { exec = [], lib = [] }: Ran,
+  beat: object | null = {},
+): Promise<void> {
+  const pod = `${workload}-${++pods}`
+  await sends('/pod/spec', {
+    ...podOf({ namespace, name: pod, ip: `10.60.0.${pods}`, workload: `Deployment/${workload}` }),
+    containers: [container('main', digest)],
+  })
+  const owner = { pod_namespace: namespace, pod_name: pod, workload_kind: 'Deployment', workload_name: workload }
+  const of = { ...owner, container_name: 'main', image_digest: digest }
+  if (beat !== null)
+    await sends('/runtime/coverage', [
+      heartbeat({ ...of, container_id: containerId(), tracking_since: secondsAgo(10 * 86_400), ...beat }),
+    ])
+  const seen = { source: 'ebpf', origin: 'image', first_seen: secondsAgo(7_200), last_seen: secondsAgo(600) }
+  await sends('/runtime/executables', [
+    ...exec.map((path) => ({ ...of, ...seen, kind: 'exec', path })),
+    ...lib.map((path) => ({ ...of, ...seen, kind: 'lib', path })),
+  ])
+}
+
+const postReport = (digest: string, kind: 'sbom' | 'vulnerabilities', body: object) =>
+  sends(`/images/${digest}/${kind}`, body, TOKENS.BROKER_TOKEN_SUPPLYCHAIN)
+
+type States = Record<string, string>
+
+/** The state of each name, with the reason of an unknown one. A name has one state, whatever its version. */
+function statesOf(items: Json[], nameOf: (item: Json) => string): States {
+  const states: States = {}
+  for (const item of items) {
+    const { state, reason } = item.inUseDetail
+    assert.equal(item.inUseState, state)
+    const text = reason === null ? state : `${state}: ${reason}`
+    assert.ok([undefined, text].includes(states[nameOf(item)]), nameOf(item))
+    states[nameOf(item)] = text
+  }
+  return states
+}
+const componentStates = async (digest: string, source: string): Promise<States> =>
+  statesOf((await get(`/images/${digest}/sbom?limit=500&source=${source}`)).items, ({ name }) => name)
+const findings = async (digest: string): Promise<Json[]> =>
+  (await get(`/images/${digest}/vulnerabilities?limit=500`)).items
+const findingStates = async (digest: string): Promise<States> =>
+  statesOf(await findings(digest), (item) => item.package.name)
+const tiersOf = async (digest: string) =>
+  Object.fromEntries(
+    (await findings(digest)).map(({ id, tier, tierFactors }) => [id, [tier, ...tierFactors].join(' ')]),
+  )
+
+const DEBIAN: Ran = {
+  exec: ['/usr/bin/bash', '/usr/bin/dash', '/usr/bin/python3.11'],
+  lib: ['ld-linux-x86-64.so.2', 'libc.so.6', 'libtinfo.so.6.4', 'libssl.so.3', 'libcrypto.so.3'].map(
+    (file) => `/usr/lib/x86_64-linux-gnu/${file}`,
+  ),
+}
+const ALPINE: Ran = {
+  exec: ['/bin/busybox'],
+  lib: ['/lib/ld-musl-x86_64.so.1', '/lib/libcrypto.so.3', '/lib/libssl.so.3'],
+}
+const JAVA: Ran = {
+  exec: ['/opt/java/openjdk/bin/java'],
+  lib: ['/opt/java/openjdk/lib/server/libjvm.so', '/opt/java/openjdk/lib/libjava.so', '/usr/lib/libzip.so'],
+}
+
+test('packages of Debian: bash of /bin, libraries of /lib, lists that are cut, an interpreter and its packages', async () => {
+  const [digest, namespace] = [newDigest(), newNamespace()]
+  await runs(namespace, 'web', digest, DEBIAN)
+  const pod = podOf({ namespace, name: `web-${pods}`, ip: `10.60.0.${pods}` })
+  const flow = { time_stamp: daysAgo(2) }
+  await sends('/pod/spec', podOf({ namespace: `${namespace}-other`, name: `caller-${pods}`, ip: `10.61.0.${pods}` }))
+  await sends('/pod/traffic/batch', [flowOf(pod, 'INGRESS', `10.61.0.${pods}`, '8080', flow)])
+  await postReport(digest, 'sbom', sbomOfSyft(digest, 'debian'))
+  await postReport(digest, 'sbom', sbomOfTrivy(digest, 'debian'))
+  await postReport(digest, 'vulnerabilities', findingsOfTrivy(digest, 'debian'))
+  await pass()
+  assert.deepEqual(await componentStates(digest, 'registry'), {
+    bash: 'executed',
+    dash: 'executed',
+    hostname: 'installed_not_observed',
+    libc6: 'loaded',
+    libcrypt1: 'installed_not_observed',
+    'libpcre2-8-0': 'installed_not_observed',
+    libssl3: 'loaded',
+    libtinfo6: 'loaded',
+    mount: 'unknown: sbom_incomplete',
+    'perl-base': 'unknown: sbom_incomplete',
+    'python3.11-minimal': 'executed',
+    requests: 'unknown: language_package',
+    tzdata: 'unknown: sbom_incomplete',
+    zipp: 'unknown: language_package',
+    zlib1g: 'installed_not_observed',
+  })
+  assert.deepEqual(await findingStates(digest), {
+    bash: 'executed',
+    hostname: 'installed_not_observed',
+    libssl3: 'loaded',
+    mount: 'unknown: sbom_incomplete',
+    requests: 'unknown: language_package',
+    tzdata: 'unknown: sbom_incomplete',
+    zlib1g: 'installed_not_observed',
+  })
+  assert.deepEqual(await tiersOf(digest), {
+    'CVE-2026-0001': 'P1 in_use:executed severity:high exposed',
+    'CVE-2026-0002': 'Background in_use:installed_not_observed severity:critical exposed no_fix',
+    'CVE-2026-0003': 'P1 in_use:loaded severity:critical exposed',
+    'CVE-2026-0004': 'P2 in_use:unknown severity:low exposed no_fix',
+    'CVE-2026-0005': 'P2 in_use:unknown severity:low exposed no_fix',
+    'CVE-2026-0006': 'Background in_use:installed_not_observed severity:medium exposed no_fix',
+    'CVE-2024-35195': 'P2 in_use:unknown severity:medium exposed',
+  })
+  const coverage = Object.fromEntries(
+    (await findings(digest)).map((item) => [item.package.name, item.inUseDetail.coverage]),
+  )
+  assert.deepEqual([coverage.bash, coverage.requests], ['file', 'interpreted'])
+})
+
+test('a package whose files no document lists is unknown, also where all else is watched', async () => {
+  const digest = newDigest()
+  await runs(newNamespace(), 'web', digest, DEBIAN)
+  await postReport(digest, 'sbom', sbomOfTrivy(digest, 'debian'))
+  await postReport(digest, 'vulnerabilities', findingsOfTrivy(digest, 'debian'))
+  await pass()
+  const states = await findingStates(digest)
+  assert.deepEqual(
+    [states.mount, states.bash, states.zlib1g],
+    ['unknown: no_package_files', 'executed', 'installed_not_observed'],
+  )
+})
+
+test('a library whose list has only the link of its soname is loaded by the file behind it', async () => {
+  const digest = newDigest()
+  await runs(newNamespace(), 'web', digest, { lib: ['/usr/lib64/libssl.so.3.0.7', '/usr/lib64/libz.so.1.2.11'] })
+  const component = (name: string, file: string) => ({ name, type: 'redhat', class: 'os-pkgs', file_paths: [file] })
+  await postReport(digest, 'sbom', {
+    ...{ schema_version: 1, image: { digest }, source: 'trivy-operator', scanned_at: '2026-01-02T03:04:05Z' },
+    components: [
+      component('openssl-libs', '/usr/lib64/libssl.so.3'),
+      component('zlib', 'lib64/libz.so.1'),
+      // Only compilers need a link without a version.
+      component('zlib-devel', '/usr/lib64/libz.so'),
+      component('compat-openssl11', '/usr/lib64/libssl.so.1.1'),
+    ],
+  })
+  await pass()
+  assert.deepEqual(await componentStates(digest, 'trivy-operator'), {
+    'compat-openssl11': 'installed_not_observed',
+    'openssl-libs': 'loaded',
+    zlib: 'loaded',
+    'zlib-devel': 'installed_not_observed',
+  })
+})
+
+test('packages of Alpine: busybox for every shell, and a finding whose only place is the database of packages', async () => {
+  const digest = newDigest()
+  await runs(newNamespace(), 'web', digest, ALPINE)
+  await postReport(digest, 'sbom', sbomOfSyft(digest, 'alpine'))
+  await postReport(digest, 'vulnerabilities', findingsOfGrype(digest, 'alpine'))
+  await pass()
+  assert.deepEqual(await componentStates(digest, 'registry'), {
+    busybox: 'executed',
+    libcrypto3: 'loaded',
+    libssl3: 'loaded',
+    musl: 'loaded',
+    'musl-utils': 'installed_not_observed',
+    scanelf: 'installed_not_observed',
+    ssl_client: 'installed_not_observed',
+    zlib: 'installed_not_observed',
+  })
+  assert.deepEqual(await findingStates(digest), {
+    'apk-tools': 'unknown: no_package_files',
+    busybox: 'executed',
+    libcrypto3: 'loaded',
+    libssl3: 'loaded',
+    zlib: 'installed_not_observed',
+  })
+})
+
+test('modules of a Go program are executed with it, those of a program that never ran are not', async () => {
+  const digest = newDigest()
+  await runs(newNamespace(), 'server', digest, { exec: ['/usr/local/bin/server'] })
+  await postReport(digest, 'sbom', sbomOfSyft(digest, 'go'))
+  await postReport(digest, 'sbom', sbomOfTrivy(digest, 'go'))
+  await postReport(digest, 'vulnerabilities', findingsOfTrivy(digest, 'go'))
+  await pass()
+  assert.deepEqual(await componentStates(digest, 'registry'), {
+    'app.test/server': 'executed',
+    'github.com/lib/pq': 'installed_not_observed',
+    // Another version of it is in the program that ran.
+    'golang.org/x/net': 'executed',
+    stdlib: 'executed',
+  })
+  assert.deepEqual(await componentStates(digest, 'operator-scanner'), {
+    // Of a lock file, not of a program.
+    'github.com/google/uuid': 'unknown: language_package',
+    'github.com/lib/pq': 'installed_not_observed',
+    'golang.org/x/net': 'executed',
+    stdlib: 'executed',
+  })
+  assert.deepEqual(await findingStates(digest), {
+    'github.com/lib/pq': 'installed_not_observed',
+    'golang.org/x/net': 'executed',
+    stdlib: 'executed',
+  })
+  for (const item of await findings(digest)) assert.equal(item.inUseDetail.coverage, 'static_binary')
+})
+
+test('jars are always unknown: a virtual machine reads them, and nobody sees which', async () => {
+  const digest = newDigest()
+  await runs(newNamespace(), 'api', digest, JAVA)
+  await postReport(digest, 'sbom', sbomOfSyft(digest, 'java'))
+  await postReport(digest, 'sbom', sbomOfTrivy(digest, 'java'))
+  await postReport(digest, 'vulnerabilities', findingsOfTrivy(digest, 'java'))
+  await postReport(digest, 'vulnerabilities', findingsOfGrype(digest, 'java'))
+  await pass()
+  for (const states of [
+    await componentStates(digest, 'registry'),
+    await componentStates(digest, 'operator-scanner'),
+    await findingStates(digest),
+  ])
+    assert.deepEqual(new Set(Object.values(states)), new Set(['unknown: language_package']), JSON.stringify(states))
+  // Log4Shell, by either scanner.
+  assert.deepEqual(
+    (await findings(digest)).map(({ id, tier, inUse }) => `${id} ${tier} ${inUse}`),
+    Array(2).fill('CVE-2021-44228 P1 null'),
+  )
+})
+
+// The documents of these scanners name the place where they found a package: a database of packages, a document.
+for (const [name, kind, payload, ran] of [
+  ['Grype, Debian', 'vulnerabilities', (digest: string) => ofGrype(digest), DEBIAN],
+  ['Grype, Alpine', 'vulnerabilities', (digest: string) => ofGrype(digest, 'grype-alpine'), ALPINE],
+  ['Trivy', 'vulnerabilities', (digest: string) => ofTrivy(digest), DEBIAN],
+  ['trivy-operator', 'vulnerabilities', (digest: string) => ofTrivyOperator(digest, 'trivy-operator'), DEBIAN],
+  [
+    'trivy-operator, default',
+    'vulnerabilities',
+    (digest: string) => ofTrivyOperator(digest, 'trivy-operator-default'),
+    DEBIAN,
+  ],
+  ['Syft, Debian', 'sbom', (digest: string) => ofSyft(digest, 'debian'), DEBIAN],
+  ['Syft, Alpine', 'sbom', (digest: string) => ofSyft(digest, 'alpine'), ALPINE],
+] as const)
+  test(`the place where ${name} found a package is no list of its files: nothing is called unused by it`, async () => {
+    const digest = newDigest()
+    await runs(newNamespace(), 'web', digest, { ...ran, exec: [...ran.exec!, '/opt/app/bin/server'] })
+    await postReport(digest, kind, payload(digest))
+    await pass()
+    const states = kind === 'sbom' ? await componentStates(digest, 'registry') : await findingStates(digest)
+    assert.ok(Object.keys(states).length > 0)
+    const unused = Object.keys(states).filter((one) => states[one] === 'installed_not_observed')
+    assert.deepEqual(unused, [])
+    if (states['app.test/server']) assert.equal(states['app.test/server'], 'executed')
+  })
+
+for (const [what, reason, beat] of [
+  ['is watched by nobody', 'no_runtime_data', null],
+  ['lost events', 'capture_gap', { events_dropped: 1 }],
+  ['has a late heartbeat', 'capture_gap', { heartbeat_at: secondsAgo(5 * 3_600) }],
+  ['is watched for two hours', 'capture_gap', { tracking_since: secondsAgo(2 * 3_600), start_mode: 'backfill' }],
+  ['has no probe for libraries', 'libraries_not_tracked', { lib_probe: false }],
+  ['has no probe for programs', 'probes_missing', { exec_probe: false }],
+] as const)
+  test(`a package that never ran is unknown where a second workload of the image ${what}`, async () => {
+    const [digest, namespace] = [newDigest(), newNamespace()]
+    await runs(namespace, 'watched', digest, ALPINE)
+    await postReport(digest, 'sbom', sbomOfSyft(digest, 'alpine'))
+    await postReport(digest, 'vulnerabilities', findingsOfGrype(digest, 'alpine'))
+    await pass()
+    const zlib = async () => (await findings(digest)).find((item) => item.package.name === 'zlib')
+    const counts = async () => {
+      const { items } = await get(`/vulnerabilities?namespace=${namespace}&vuln_id=CVE-2026-1001`)
+      const [{ workloads, unknownWorkloads, notObservedWorkloads, inUseState, tier }] = items
+      return [workloads, unknownWorkloads, notObservedWorkloads, inUseState, tier]
+    }
+    assert.equal((await zlib()).inUseState, 'installed_not_observed')
+    assert.deepEqual(await counts(), [1, 0, 1, 'installed_not_observed', 'Background'])
+    await runs(namespace, 'second', digest, ALPINE, beat)
+    await pass()
+    const { inUseDetail: detail, tier } = await zlib()
+    assert.deepEqual([detail.state, detail.reason, detail.containers, tier], ['unknown', reason, 2, 'P1'])
+    assert.deepEqual(await counts(), [2, 1, 1, 'unknown', 'P1'])
+    // What ran anywhere is in use.
+    assert.equal((await findingStates(digest)).busybox, 'executed')
+  })
+
+test('a new file counts from its report on: before the pass that links it nothing of the image is called unused', async () => {
+  const [digest, namespace] = [newDigest(), newNamespace()]
+  await runs(namespace, 'web', digest, ALPINE)
+  await postReport(digest, 'sbom', sbomOfSyft(digest, 'alpine'))
+  await pass()
+  const state = async () => (await componentStates(digest, 'registry')).zlib
+  assert.equal(await state(), 'installed_not_observed')
+  const owner = { pod_namespace: namespace, pod_name: `web-${pods}`, workload_kind: 'Deployment', workload_name: 'web' }
+  await sends('/runtime/executables', [
+    {
+      ...{ ...owner, container_name: 'main', image_digest: digest, kind: 'lib', path: '/lib/libz.so.1.3.1' },
+      ...{ source: 'ebpf', origin: 'image', first_seen: secondsAgo(60), last_seen: secondsAgo(30) },
+    },
+  ])
+  assert.equal(await state(), 'unknown: capture_gap')
+  await pass()
+  assert.equal(await state(), 'loaded')
+})
