@@ -3,7 +3,8 @@
 -- joins and used packages only one is counted. States of use are 0 executed, 1 loaded, 2 unknown, 3 not observed; a
 -- workload has the first of all its containers, and a vulnerability the most urgent tier.
 -- Severity, score, fixes, packages and sources are cluster-wide in every namespace. Tables
--- are read by an array of ids, since outdated statistics could make the planner read them whole for a join.
+-- are read by an array of ids, since outdated statistics could make the planner read them whole for a join; its lists
+-- are joined without nested loops, since it expects a row of each.
 create or replace function count_cves(max_cves bigint)
 returns table (rows bigint, cves bigint)
 language sql strict
@@ -11,6 +12,7 @@ set enable_seqscan = on
 set enable_bitmapscan = on
 set enable_hashjoin = on
 set enable_mergejoin = on
+set enable_nestloop = off
 set plan_cache_mode = auto
 set work_mem = '32MB'
 as $$
@@ -41,35 +43,33 @@ as $$
     where a.vuln_id = a.first_id),
   placed as materialized (
     select h.vuln_id, w.pod_namespace, h.image_digest, w.cluster_id, w.workload_kind, w.workload_name, w.is_running,
-           h.join_rank
+           h.join_rank, h.is_provable, h.used_packages
     from firsts h join summary_workload w on w.image_digest = h.image_digest),
   rule as materialized (
     select t.epss, t.unknown_is_exposed from tier_rule t where t.is_only),
-  judged as materialized (
-    select f.vuln_id, f.image_digest, u.pod_namespace, u.workload_kind, u.workload_name, u.cluster_id, u.exposure,
-           case when p.is_executed then 0
-                when p.is_executed is not null then 1
-                when u.reason is not null or not f.is_provable then 2
-                else 3 end as state
-    from firsts f
-    join container_use u on u.image_digest = f.image_digest
-    left join lateral (
-      select bool_or(p.is_executed) as is_executed
-      from package_use p
-      where f.used_packages <> '{}' and p.image_digest = f.image_digest and p.package_name = any (f.used_packages)
-        and p.pod_namespace = u.pod_namespace and p.workload_kind = u.workload_kind
-        and p.workload_name = u.workload_name and p.container_name = u.container_name
-        and p.cluster_id = u.cluster_id) p on true),
-  -- A container that is not judged yet is unknown.
+  -- A container that is not judged yet is unknown. The lateral joins look rows up, whatever the planner expects.
   used as materialized (
     select p.vuln_id, p.image_digest, p.pod_namespace, p.workload_kind, p.workload_name, p.cluster_id,
            coalesce(j.state, 2) as state, j.exposure,
            coalesce(j.exposure = 'exposed', r.unknown_is_exposed) as is_exposed
     from placed p
     cross join rule r
-    left join judged j on j.vuln_id = p.vuln_id and j.image_digest = p.image_digest
-      and j.pod_namespace = p.pod_namespace and j.workload_kind = p.workload_kind
-      and j.workload_name = p.workload_name and j.cluster_id = p.cluster_id),
+    cross join lateral (
+      select min(case when k.is_executed then 0
+                      when k.is_executed is not null then 1
+                      when u.reason is not null or not p.is_provable then 2
+                      else 3 end) as state,
+             min(u.exposure) as exposure
+      from container_use u
+      left join lateral (
+        select bool_or(k.is_executed) as is_executed
+        from package_use k
+        where p.used_packages <> '{}' and k.image_digest = u.image_digest and k.package_name = any (p.used_packages)
+          and k.pod_namespace = u.pod_namespace and k.workload_kind = u.workload_kind
+          and k.workload_name = u.workload_name and k.container_name = u.container_name
+          and k.cluster_id = u.cluster_id) k on true
+      where u.image_digest = p.image_digest and u.pod_namespace = p.pod_namespace
+        and u.workload_kind = p.workload_kind and u.workload_name = p.workload_name and u.cluster_id = p.cluster_id) j),
   states as materialized (
     select w.vuln_id, w.pod_namespace, count(*) filter (where w.state = 0) as executed,
            count(*) filter (where w.state = 1) as loaded, count(*) filter (where w.state = 3) as not_observed,
@@ -90,7 +90,7 @@ as $$
     join hits h on h.vuln_id = a.vuln_id
     join urgency u on u.vuln_id = a.first_id and u.image_digest = h.image_digest
     cross join rule r
-    left join cve_fact f on f.vuln_id = h.vuln_id
+    left join lateral (select f.kev, f.epss from cve_fact f where f.vuln_id = h.vuln_id offset 0) f on true
     group by h.vuln_id, u.pod_namespace),
   all_tiers as materialized (
     select t.vuln_id, t.pod_namespace as scope_namespace, t.tier from tiers t

@@ -1,7 +1,8 @@
--- The vulnerabilities of images, each once, from all payloads that stand for the image. `used_images` and `used_packages`
--- are the packages of which a container ran a file. `is_provable`: a container that is watched and ran no file of the
+-- The vulnerabilities of images, each once, from all payloads that stand for the image. The next lists are the packages
+-- with a list of files that is not cut; the last two those of which a container ran a file. `is_provable`: a container that is watched and ran no file of the
 -- packages does not use them. Without nested loops, since the planner expects a few rows of each list.
-create or replace function cves_of_images(images text[], used_images text[], used_packages text[])
+create or replace function cves_of_images(images text[], whole_images text[], whole_packages text[],
+                                          used_images text[], used_packages text[])
 returns table (image_digest text, vuln_id text, severity smallint, max_score real, is_fixable boolean, packages text[],
                sources text[], join_rank smallint, is_provable boolean, used text[])
 language sql stable
@@ -9,10 +10,9 @@ set enable_hashjoin = on
 set enable_nestloop = off
 set work_mem = '32MB'
 as $$
-  with listed as materialized (
-    select l.image_digest, l.package_name, bool_or(l.is_cut) as is_cut
-    from listed_files(images) l
-    group by l.image_digest, l.package_name),
+  with whole as materialized (
+    select w.image_digest, w.package_name
+    from unnest(whole_images, whole_packages) w(image_digest, package_name)),
   used as materialized (
     select u.image_digest, u.package_name from unnest(used_images, used_packages) u(image_digest, package_name)),
   findings as materialized (
@@ -28,11 +28,11 @@ as $$
   select f.image_digest, f.vuln_id, min(f.severity), max(f.score), bool_or(f.is_fixable),
          (array_agg(distinct f.package_name order by f.package_name))[:1000],
          array_agg(distinct f.source order by f.source), max(f.join_rank),
-         bool_and(f.is_observable and coalesce(not l.is_cut, false)),
+         bool_and(f.is_observable and w.package_name is not null),
          coalesce((array_agg(distinct u.package_name order by u.package_name)
                      filter (where u.package_name is not null))[:1000], '{}')
   from findings f
-  left join listed l on l.image_digest = f.image_digest and l.package_name = f.package_name
+  left join whole w on w.image_digest = f.image_digest and w.package_name = f.package_name
   left join used u on u.image_digest = f.image_digest and u.package_name = f.package_name
   group by f.image_digest, f.vuln_id
 $$;

@@ -25,17 +25,29 @@ as $$
     group by w.image_digest, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id),
   rereads as materialized (
     select array_agg(t.image_digest) filter (where t.payloads is not null) as images from todo t where t.is_reread),
+  -- The lists of one relation are in one order.
+  listed as materialized (
+    select l.* from rereads r cross join lateral listed_files(r.images) l),
   used as materialized (
-    select u.* from rereads r cross join lateral packages_used(r.images) u),
+    select u.*
+    from rereads r
+    cross join lateral packages_used(
+      r.images, array(select l.image_digest from listed l), array(select l.package_name from listed l),
+      array(select l.path from listed l)) u),
   used_names as materialized (
     select u.image_digest, u.package_name from used u group by u.image_digest, u.package_name),
+  whole as materialized (
+    select l.image_digest, l.package_name
+    from listed l
+    group by l.image_digest, l.package_name
+    having not bool_or(l.is_cut)),
   cves as materialized (
     select c.image_digest, c.vuln_id, c.severity, c.max_score, c.is_fixable, c.packages, c.sources, c.join_rank,
            c.is_provable, c.used as used_packages
     from rereads r
     cross join lateral cves_of_images(
-      r.images, array(select u.image_digest from used_names u order by u.image_digest, u.package_name),
-      array(select u.package_name from used_names u order by u.image_digest, u.package_name)) c),
+      r.images, array(select w.image_digest from whole w), array(select w.package_name from whole w),
+      array(select u.image_digest from used_names u), array(select u.package_name from used_names u)) c),
   known as materialized (
     select c.vuln_id, c.image_digest from todo t join image_cve c on c.image_digest = t.image_digest),
   gone as (

@@ -5,25 +5,38 @@ create or replace function listed_files(images text[])
 returns table (image_digest text, package_name text, path text, is_cut boolean)
 language sql stable
 as $$
+  -- "offset 0" has each path made normal once.
   select l.*
   from (
-    select i.image_digest, c.name collate "C", normal_path(f.path) as path, cardinality(c.file_paths) >= 16
-    from unnest(images) i(image_digest)
-    cross join lateral (select e.* from answering_reports(i.image_digest, 'sbom') e where e.join_rank < 4 offset 0) p
-    cross join lateral (
-      select c.name, c.file_paths
-      from image_component c
-      where c.digest = p.digest and c.source = p.source and c.file_paths <> '{}' offset 0) c
-    cross join unnest(c.file_paths) f(path)
-    union all
-    select i.image_digest, r.package_name, normal_path(f.path), cardinality(r.file_paths) >= 16 or r.omitted > 0
-    from unnest(images) i(image_digest)
-    cross join lateral (
-      select e.* from answering_reports(i.image_digest, 'vulnerabilities') e where e.join_rank < 4 offset 0) p
-    cross join lateral (
-      select r.package_name, r.file_paths, r.omitted
-      from image_finding r
-      where r.digest = p.digest and r.source = p.source and r.file_paths <> '{}' offset 0) r
-    cross join unnest(r.file_paths) f(path)) l
-  where l.path !~ '^(/usr)?/lib/(apk|opkg|sysimage)/|^/var/lib/(dpkg|rpm|pacman|apk|opkg)/|^/usr/share/(doc|licenses)/'
+    select p.image_digest, p.package_name, normal_path(p.path) as path, p.is_cut
+    from (
+      select i.image_digest, c.name collate "C" as package_name, unnest(c.file_paths) as path,
+             cardinality(c.file_paths) >= 16 as is_cut
+      from unnest(images) i(image_digest)
+      cross join lateral (select e.* from answering_reports(i.image_digest, 'sbom') e where e.join_rank < 4 offset 0) p
+      cross join lateral (
+        select c.name, c.file_paths
+        from image_component c
+        where c.digest = p.digest and c.source = p.source and c.file_paths <> '{}' offset 0) c
+      union all
+      select i.image_digest, r.package_name, unnest(r.file_paths), cardinality(r.file_paths) >= 16 or r.omitted > 0
+      from unnest(images) i(image_digest)
+      cross join lateral (
+        select e.* from answering_reports(i.image_digest, 'vulnerabilities') e where e.join_rank < 4 offset 0) p
+      cross join lateral (
+        select r.package_name, r.file_paths, r.omitted
+        from image_finding r
+        where r.digest = p.digest and r.source = p.source and r.file_paths <> '{}' offset 0) r) p
+    offset 0) l
+  where not (starts_with(l.path, '/var/lib/')
+             and (starts_with(l.path, '/var/lib/dpkg/') or starts_with(l.path, '/var/lib/rpm/')
+                  or starts_with(l.path, '/var/lib/pacman/') or starts_with(l.path, '/var/lib/apk/')
+                  or starts_with(l.path, '/var/lib/opkg/')))
+    and not (starts_with(l.path, '/usr/')
+             and (starts_with(l.path, '/usr/share/doc/') or starts_with(l.path, '/usr/share/licenses/')
+                  or starts_with(l.path, '/usr/lib/apk/') or starts_with(l.path, '/usr/lib/opkg/')
+                  or starts_with(l.path, '/usr/lib/sysimage/')))
+    and not (starts_with(l.path, '/lib/')
+             and (starts_with(l.path, '/lib/apk/') or starts_with(l.path, '/lib/opkg/')
+                  or starts_with(l.path, '/lib/sysimage/')))
 $$;

@@ -2,5 +2,8 @@
 create or replace function merged_path(path text) returns text
 language sql immutable parallel safe
 as $$
-  select case when path ~ '^/usr/(lib|lib64|bin|sbin)/' then substr(path, 5) else path end
+  select case when starts_with(path, '/usr/')
+                   and (starts_with(path, '/usr/lib/') or starts_with(path, '/usr/lib64/')
+                        or starts_with(path, '/usr/bin/') or starts_with(path, '/usr/sbin/'))
+              then substr(path, 5) else path end
 $$;

@@ -1,7 +1,9 @@
--- The packages of images of which a container executed or loaded a file (docs/contract.md#in-use). A file belongs to
+-- The packages of images of which a container executed or loaded a file (docs/contract.md#in-use). The last three lists
+-- are the rows of `listed_files` for these images. A file belongs to
 -- all packages that list its path; else to those that list it with or without `/usr`; else to those that list a link
 -- by which libraries are named.
-create or replace function packages_used(images text[])
+create or replace function packages_used(images text[], listed_images text[], listed_packages text[],
+                                         listed_paths text[])
 returns table (image_digest text, package_name text, pod_namespace text, workload_kind text, workload_name text,
                container_name text, cluster_id text, is_executed boolean)
 language sql stable
@@ -15,12 +17,13 @@ as $$
     from runtime_executable e
     where e.image_digest = any (images) and e.image_digest <> '' and e.path_complete and e.origin <> 'memfd'),
   files as materialized (
-    select r.image_digest, r.path, normal_path(r.path) as normal, merged_path(normal_path(r.path)) as merged
-    from ran r
-    group by r.image_digest, r.path),
+    select f.*, merged_path(f.normal) as merged
+    from (select r.image_digest, r.path, normal_path(r.path) as normal
+          from (select r.image_digest, r.path from ran r group by r.image_digest, r.path) r
+          offset 0) f),
   listed as materialized (
-    select distinct l.image_digest, l.package_name, l.path as normal, merged_path(l.path) as merged
-    from listed_files(array(select distinct f.image_digest from files f)) l),
+    select distinct l.image_digest, l.package_name, l.normal, merged_path(l.normal) as merged
+    from unnest(listed_images, listed_packages, listed_paths) l(image_digest, package_name, normal)),
   names as materialized (
     select f.image_digest, f.path, f.normal, f.merged as name, false as is_link from files f
     union all
