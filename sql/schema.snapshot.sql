@@ -1368,9 +1368,10 @@ function public.current_facts(vuln text) returns TABLE(kev boolean, kev_date_add
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json
       language sql stable
 
-function public.cves_of_images(images text[], used_images text[], used_packages text[]) returns TABLE(image_digest text,
-      vuln_id text, severity smallint, max_score real, is_fixable boolean, packages text[], sources text[], join_rank
-      smallint, is_provable boolean, used text[]) language sql stable
+function public.cves_of_images(images text[], whole_images text[], whole_packages text[], used_images text[],
+      used_packages text[]) returns TABLE(image_digest text, vuln_id text, severity smallint, max_score real, is_fixable
+      boolean, packages text[], sources text[], join_rank smallint, is_provable boolean, used text[]) language sql
+      stable
 
 function public.delete_attestations(digests text[]) returns integer language plpgsql
 
@@ -1507,9 +1508,9 @@ function public.origin_rank(origin text) returns integer language sql immutable 
 function public.package_coverage(package_type text, package_class text) returns text language sql immutable parallel
       safe
 
-function public.packages_used(images text[]) returns TABLE(image_digest text, package_name text, pod_namespace text,
-      workload_kind text, workload_name text, container_name text, cluster_id text, is_executed boolean) language sql
-      stable
+function public.packages_used(images text[], listed_images text[], listed_packages text[], listed_paths text[]) returns
+      TABLE(image_digest text, package_name text, pod_namespace text, workload_kind text, workload_name text,
+      container_name text, cluster_id text, is_executed boolean) language sql stable
 
 function public.payloads_of(asked text) returns text language sql stable parallel safe
 

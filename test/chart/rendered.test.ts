@@ -898,8 +898,11 @@ one('values of the supply chain reach the broker', () => {
       config.supplyChainUnlinkedGraceHours,
       config.sbomPageTtlSecs,
       config.supplyChainBatchSize,
+      config.inUseWindowHours,
+      config.tierEpss,
+      config.isUnknownExposed,
     ],
-    ['kguardian', 'policy.example.com', 'admin', 33_554_432, 1800, 0, 0, 7200, 1000],
+    ['kguardian', 'policy.example.com', 'admin', 33_554_432, 1800, 0, 0, 7200, 1000, 72, 0.5, false],
   )
 })
 

@@ -182,6 +182,12 @@
   value: {{ .Values.broker.supplychain.retention.sbomPageTtlSeconds | int64 | quote }}
 - name: SUPPLYCHAIN_RETENTION_BATCH_SIZE
   value: {{ .Values.broker.supplychain.retention.batchSize | int64 | quote }}
+- name: SUPPLYCHAIN_IN_USE_MIN_WINDOW_HOURS
+  value: {{ .Values.broker.supplychain.inUseMinWindowHours | int64 | quote }}
+- name: SUPPLYCHAIN_TIER_EPSS
+  value: {{ .Values.broker.supplychain.tier.epss | quote }}
+- name: SUPPLYCHAIN_TIER_UNKNOWN_EXPOSURE_AS_EXPOSED
+  value: {{ .Values.broker.supplychain.tier.unknownExposureAsExposed | quote }}
 - name: IMAGE_ATTESTATION_RETENTION_DAYS
   value: {{ .Values.broker.supplychain.retention.attestationDays | int64 | quote }}
 - name: SECCOMP_PROFILE_DIR
