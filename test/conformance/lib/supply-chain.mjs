@@ -452,6 +452,9 @@ export const findingKeys = [
   'reportDigests',
   'inUse',
   'inUseState',
+  'inUseDetail',
+  'tier',
+  'tierFactors',
 ]
 export const severities = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN']
 

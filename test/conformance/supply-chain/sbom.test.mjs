@@ -46,6 +46,9 @@ const componentKeys = [
   'licenses',
   'layerDigest',
   'filePaths',
+  'inUse',
+  'inUseState',
+  'inUseDetail',
 ]
 const names = async (d, params) => (await s.allSbom(d, params)).items.map((i) => i.name)
 const some = (prefix, n) => Array.from({ length: n }, (_, i) => component(`${prefix}${i}`))
@@ -133,6 +136,13 @@ check('sbom: a whole SBOM is stored and served with every field', async () => {
     licenses: ['Apache-2.0', 'MIT'],
     layerDigest: digest('layer'),
     filePaths: ['usr/lib/libssl.so.3'],
+    // Nobody watches the image.
+    inUse: null,
+    inUseState: 'unknown',
+    inUseDetail: {
+      ...{ state: 'unknown', reason: 'no_runtime_data', observedSince: null, windowHours: 24, containers: 0 },
+      coverage: 'file',
+    },
   })
   sameKeys(second, componentKeys, 'a component')
   assert.deepEqual(

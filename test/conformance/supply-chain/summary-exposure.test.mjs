@@ -458,6 +458,7 @@ check(
       await o.run(pod({ ns: 'no-pass', containers: [container(d)] }))
       ok(await o.postVulns(vulns(d, [finding()], { scanned_at: at(0) })))
       assert.deepEqual(ok(await o.get('/vulnerabilities')).json, {
+        order: 'tier',
         items: [],
         nextAfter: null,
         computedAt: null,
@@ -476,7 +477,7 @@ async function seedSummary() {
     digest(`summary-${n}`),
   )
   Object.assign(S, { one, two, tagged, gone, late })
-  for (const name of ['wide', 'tag', 'stopped', 'late', 'plain', 'low']) S.cves[name] = cve()
+  for (const name of ['wide', 'tag', 'stopped', 'late', 'plain', 'low', 'used']) S.cves[name] = cve()
   const id = S.cves
   const f = (name, over) =>
     finding({
@@ -524,10 +525,17 @@ async function seedSummary() {
       { observed_in: [{ namespace: e, kind: 'DaemonSet', name: 'agent', container: 'app' }] },
     ),
     vulns(gone, [f('stopped')]),
+    vulns(two, [f('used', { package: { name: 'used', version: '1', type: 'deb' }, file_paths: ['bin/used'] })]),
     vulns({ digest: digest('summary-late-index'), platform_manifests: { 'linux/amd64': late } }, [f('late')]),
     vulns(digest('summary-nobody'), [finding({ id: 'CVE-2031-00001' })]),
   ]
   for (const p of posts) ok(await s.postVulns(p))
+  const ran = {
+    ...{ pod_namespace: c, workload_kind: 'Deployment', workload_name: 'api', container_name: 'app' },
+    ...{ image_digest: two, kind: 'exec', path: '/usr/bin/used', path_complete: true, source: 'ebpf', origin: 'image' },
+    ...{ first_seen: naiveFromNow(-600), last_seen: naiveFromNow(-300) },
+  }
+  assert.deepEqual((await s.agent.post('/runtime/executables', [ran])).json, { accepted: 1, dropped: 0, written: 1 })
   // This pod starts after its image was scanned: the pass has to link it.
   await s.run(pod({ ns: e, workload: 'late', containers: [container(late)] }))
 }
@@ -548,7 +556,7 @@ describe('after the first pass', () => {
     'summary-exposure: the summary counts distinct images and workloads, whatever number of sources agrees',
     async () => {
       const r = ok(await s.get('/vulnerabilities')).json
-      sameKeys(r, ['items', 'nextAfter', 'computedAt', 'staleSeconds'], 'the answer')
+      sameKeys(r, ['order', 'items', 'nextAfter', 'computedAt', 'staleSeconds'], 'the answer')
       assert.match(r.computedAt, naiveTime)
       assert.ok(typeof r.staleSeconds === 'number' && r.staleSeconds >= 0, String(r.staleSeconds))
       assert.deepEqual(await get('wide'), {
@@ -569,6 +577,13 @@ describe('after the first pass', () => {
         weakestJoin: 'platform_manifest',
         inUse: null,
         inUseState: 'unknown',
+        // Exploited, and nobody knows what reaches it.
+        tier: 'P0',
+        executedWorkloads: 0,
+        loadedWorkloads: 0,
+        unknownWorkloads: 3,
+        notObservedWorkloads: 0,
+        exposedWorkloads: 0,
       })
       assert.deepEqual(await get('plain'), {
         id: S.cves.plain,
@@ -588,9 +603,32 @@ describe('after the first pass', () => {
         weakestJoin: 'image_id',
         inUse: null,
         inUseState: 'unknown',
+        tier: 'P2',
+        executedWorkloads: 0,
+        loadedWorkloads: 0,
+        unknownWorkloads: 2,
+        notObservedWorkloads: 0,
+        exposedWorkloads: 0,
       })
     },
   )
+
+  check('in-use: a package is in use where a container executed one of its files', async () => {
+    const used = await get('used')
+    assert.deepEqual(
+      [used.inUse, used.inUseState, used.tier, used.workloads, used.executedWorkloads, used.unknownWorkloads],
+      [true, 'executed', 'P2', 1, 1, 0],
+    )
+    assert.deepEqual(named(await ofMine({ in_use: 'Executed,loaded' })), ['used'])
+    assert.deepEqual(named(await ofMine({ tier: 'p0' })), ['wide'])
+    const [item] = ok(await s.getVulns(S.two, { in_use: 'executed' })).json.items
+    assert.deepEqual(
+      [item.id, item.inUseDetail.state, item.inUseDetail.containers, item.tier, item.tierFactors],
+      [S.cves.used, 'executed', 1, 'P2', ['in_use:executed', 'severity:medium', 'exposure:unknown', 'no_fix']],
+    )
+    refused(await s.get('/vulnerabilities?tier=P9'), 400)
+    refused(await s.get('/vulnerabilities?in_use=maybe'), 400)
+  })
 
   check('summary-exposure: weakestJoin says when a count rests on a tag', async () => {
     assert.equal((await get('tag')).weakestJoin, 'workload_tag')
@@ -612,7 +650,7 @@ describe('after the first pass', () => {
     )
   })
 
-  check('summary-exposure: ordered by severity, then id, a page at a time', async () => {
+  check('summary-exposure: ordered by tier, severity, then id, a page at a time', async () => {
     const all = (await ofMine()).map((i) => i.id)
     for (const limit of [1, 2])
       assert.deepEqual(
@@ -621,7 +659,7 @@ describe('after the first pass', () => {
         `limit ${limit}`,
       )
     const rank = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN']
-    const key = (i) => `${rank.indexOf(i.severity)} ${i.id}`
+    const key = (i) => `${['P0', null, 'P1', 'P2', 'Background'].indexOf(i.tier)} ${rank.indexOf(i.severity)} ${i.id}`
     const keys = (await list()).map(key)
     assert.deepEqual(keys, [...keys].sort())
     refused(await s.get('/vulnerabilities', { after: 'nonsense' }), 400)
@@ -632,7 +670,7 @@ describe('after the first pass', () => {
     assert.deepEqual(named(await ofMine({ namespace: S.ns[0] })), ['wide', 'plain', 'low'])
     const { images, workloads, runningWorkloads, namespaces } = await get('wide', { namespace: S.ns[0] })
     assert.deepEqual([images, workloads, runningWorkloads, namespaces], [1, 2, 1, 1])
-    assert.deepEqual(named(await ofMine({ namespace: S.ns[1] })), ['wide'])
+    assert.deepEqual(named(await ofMine({ namespace: S.ns[1] })), ['wide', 'used'])
     assert.deepEqual(await list({ namespace: 'sum-nowhere' }), [])
   })
 

@@ -203,9 +203,17 @@ check('vulnerabilities: a payload is stored and served with every field of repor
     epssPercentile: null,
     sources: ['operator-scanner'],
     reportDigests: [d],
+    // Nobody watches the image.
     inUse: null,
     inUseState: 'unknown',
+    inUseDetail: item.inUseDetail,
+    tier: item.tier,
+    tierFactors: item.tierFactors,
   })
+  assert.deepEqual(
+    [item.inUseDetail.state, item.inUseDetail.reason, item.inUseDetail.coverage],
+    ['unknown', 'no_runtime_data', 'file'],
+  )
   sameTime(item.publishedAt, '2024-01-02T03:04:05Z', 'publishedAt')
   sameTime(item.lastModifiedAt, '2024-02-03T04:05:06Z', 'lastModifiedAt')
 })
