@@ -1071,6 +1071,8 @@ table public.service_backend
 table public.summary_image
   image_digest text collate "C" not null
   payloads text not null
+  whole_packages text[] not null default '{}'::text[]
+  cut_packages text[] not null default '{}'::text[]
   constraint summary_image_pkey PRIMARY KEY (image_digest)
   CREATE UNIQUE INDEX summary_image_pkey ON public.summary_image USING btree (image_digest)
 
@@ -1505,8 +1507,8 @@ function public.normal_path(path text) returns text language sql immutable paral
 
 function public.origin_rank(origin text) returns integer language sql immutable parallel safe
 
-function public.package_coverage(package_type text, package_class text) returns text language sql immutable parallel
-      safe
+function public.package_coverage(package_type text, package_class text, purl text) returns text language sql immutable
+      parallel safe
 
 function public.packages_used(images text[], listed_images text[], listed_packages text[], listed_paths text[]) returns
       TABLE(image_digest text, package_name text, pod_namespace text, workload_kind text, workload_name text,

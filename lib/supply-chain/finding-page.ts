@@ -143,7 +143,7 @@ const wantedOf = (digest: string, windowHours: string) => `
     select f.vuln_id, f.package_name, f.installed_version
     from (
       select ${identity('f')}, min(f.severity) as rank, bool_or(f.fixed_versions <> '{}') as fixable,
-             bool_or(package_coverage(f.package_type, f.class) <> 'interpreted') as is_observable
+             bool_or(package_coverage(f.package_type, f.class, f.package_purl) <> 'interpreted') as is_observable
       from effective e
       cross join params a
       cross join lateral (select f.* from image_finding f where ${isOf('f', 'e')} offset 0) f
@@ -239,7 +239,7 @@ const findings = (n: number, head: string, wanted: (digest: string, windowHours:
              sum(r.omitted)::bigint                                    as omitted,
              array(select min(r.wire_source) from rows r group by r.source order by r.source) as sources,
              array(select distinct r.digest from rows r order by 1)    as report_digests,
-             bool_or(package_coverage(r.package_type, r.class) <> 'interpreted') as is_observable
+             bool_or(package_coverage(r.package_type, r.class, r.package_purl) <> 'interpreted') as is_observable
       from rows r) m
     cross join lateral current_facts(p.vuln_id) k),
   used as (
@@ -249,7 +249,7 @@ const findings = (n: number, head: string, wanted: (digest: string, windowHours:
     cross join lateral (${strongest(
       '(select a.digest from asked a)',
       'm.package_name',
-      'package_coverage(m.package_type, m.class)',
+      'package_coverage(m.package_type, m.class, m.package_purl)',
       'm.is_observable',
       '(select a.window_hours from asked a)',
     )}) s

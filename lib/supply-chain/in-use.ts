@@ -72,11 +72,15 @@ export const USE = `
   use_groups as materialized (
     select g.* from asked a cross join lateral use_groups(a.digest) g),
   use_files as materialized (
-    select l.package_name, bool_or(l.is_cut) as is_cut
+    select f.package_name, f.is_cut
     from asked a
-    cross join lateral listed_files(array[a.digest]) l
-    where exists (select from use_groups g where g.reason is null)
-    group by l.package_name),
+    cross join lateral (
+      select s.whole_packages, s.cut_packages from summary_image s where s.image_digest = a.digest offset 0) s
+    cross join lateral (
+      select w.name as package_name, false as is_cut from unnest(s.whole_packages) w(name)
+      union all
+      select c.name, true from unnest(s.cut_packages) c(name)) f
+    where exists (select from use_groups g where g.reason is null)),
   use_whole as materialized (
     select coalesce(sum(g.containers), 0)::bigint as containers, max(g.observed_since) as observed_since
     from use_groups g)`

@@ -78,7 +78,7 @@ const COMPONENTS = fixed(`
            ${isInUse('u.state')} as in_use, ${stateName('u.state')} as in_use_state, u.in_use_detail
     from chosen c
     cross join lateral (
-      select m.*, package_coverage(m.type, m.class) as coverage
+      select m.*, package_coverage(m.type, m.class, m.purl) as coverage
       from image_component m
       where m.digest = c.digest and m.source = c.source and m.position > $7
       order by m.position

@@ -56,6 +56,10 @@ insert into tier_rule (epss, unknown_is_exposed) values (0.1, true);
 alter table image_cve add column is_provable boolean not null default false;
 alter table image_cve add column used_packages text[] not null default '{}';
 
+-- The packages whose files are listed: whole, or cut.
+alter table summary_image add column whole_packages text[] not null default '{}';
+alter table summary_image add column cut_packages text[] not null default '{}';
+
 -- Positions of tiers in the list: 0 P0, 1 not counted yet, 2 P1, 3 P2, 4 Background. Workloads in none of the counts of
 -- states are unknown.
 alter table cve_summary add column tier smallint not null default 1;
@@ -69,6 +73,7 @@ alter table cve_summary add column exposed_workloads bigint not null default 0;
 -- squawk-ignore require-concurrent-index-creation
 create index cve_summary_by_tier
   on cve_summary (scope_namespace, is_fixable, (running_workloads > 0), tier, severity, vuln_id);
+-- squawk-ignore require-concurrent-index-deletion
 drop index cve_summary_in_order;
 
 -- The next pass reads all images and counts all vulnerabilities again.

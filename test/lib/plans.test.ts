@@ -224,9 +224,6 @@ interface Example extends Expected {
 const NODES = ['seccomp_node', 'seccomp_denial_node', 'compute_node']
 
 /** At least one example for each route that queries the database. */
-/** Read whole for an image, where its containers are watched: the files of its packages. */
-const FILE_LISTS = ['image_component', 'image_finding']
-
 const examples: Record<string, Example[]> = {
   'GET /pod/info': [
     // A page for each thousand rows, one that finds no further named pod, and one for pods without a namespace.
@@ -347,13 +344,12 @@ const examples: Record<string, Example[]> = {
     path: `/images/${imageDigest(7)}/vulnerabilities${query}`,
     isCounted: true,
     isWhole: /kev|vuln_id|tier/.test(query),
-    walked: FILE_LISTS,
   })),
   'GET /images/:digest/sbom': [
     `/images/${imageDigest(7)}/sbom`,
     `/images/${imageDigest(7)}/sbom?limit=500&after=5000&source=registry`,
     `/images/${imageDigest(0)}/sbom`,
-  ].map((path) => ({ path, walked: FILE_LISTS })),
+  ].map((path) => ({ path })),
   'GET /images/:digest/sbom/cyclonedx': [
     { path: `/images/${imageDigest(7)}/sbom/cyclonedx`, statements: 1 + ROWS / PAGE_COMPONENTS },
     { path: `/images/${imageDigest(0)}/sbom/cyclonedx`, status: 404 },

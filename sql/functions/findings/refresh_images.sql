@@ -36,17 +36,17 @@ as $$
       array(select l.path from listed l)) u),
   used_names as materialized (
     select u.image_digest, u.package_name from used u group by u.image_digest, u.package_name),
-  whole as materialized (
-    select l.image_digest, l.package_name
+  lists as materialized (
+    select l.image_digest, l.package_name, bool_or(l.is_cut) as is_cut
     from listed l
-    group by l.image_digest, l.package_name
-    having not bool_or(l.is_cut)),
+    group by l.image_digest, l.package_name),
   cves as materialized (
     select c.image_digest, c.vuln_id, c.severity, c.max_score, c.is_fixable, c.packages, c.sources, c.join_rank,
            c.is_provable, c.used as used_packages
     from rereads r
     cross join lateral cves_of_images(
-      r.images, array(select w.image_digest from whole w), array(select w.package_name from whole w),
+      r.images, array(select l.image_digest from lists l where not l.is_cut),
+      array(select l.package_name from lists l where not l.is_cut),
       array(select u.image_digest from used_names u), array(select u.package_name from used_names u)) c),
   -- Only the job writes image_cve, under its lock, so a row stays in its place.
   known as materialized (
@@ -135,9 +135,17 @@ as $$
     delete from summary_image s using todo t where s.image_digest = t.image_digest and t.is_reread
       and t.payloads is null),
   noted as (
-    insert into summary_image (image_digest, payloads)
-    select t.image_digest, t.payloads from todo t where t.is_reread and t.payloads is not null
-    on conflict (image_digest) do update set payloads = excluded.payloads)
+    insert into summary_image (image_digest, payloads, whole_packages, cut_packages)
+    select t.image_digest, t.payloads, coalesce(l.whole, '{}'), coalesce(l.cut, '{}')
+    from todo t
+    left join (
+      select l.image_digest, array_agg(l.package_name order by l.package_name) filter (where not l.is_cut) as whole,
+             array_agg(l.package_name order by l.package_name) filter (where l.is_cut) as cut
+      from lists l
+      group by l.image_digest) l on l.image_digest = t.image_digest
+    where t.is_reread and t.payloads is not null
+    on conflict (image_digest) do update set
+      payloads = excluded.payloads, whole_packages = excluded.whole_packages, cut_packages = excluded.cut_packages)
   select (select count(*) from todo),
          case when exists (select from stale s where s.nth > max_reread) then (select max(t.image_digest) from todo t)
               when (select count(*) from looked) = max_looked then (select max(i.image_digest) from looked i) end
