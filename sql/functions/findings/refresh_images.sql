@@ -48,14 +48,20 @@ as $$
     cross join lateral cves_of_images(
       r.images, array(select w.image_digest from whole w), array(select w.package_name from whole w),
       array(select u.image_digest from used_names u), array(select u.package_name from used_names u)) c),
+  -- Only the job writes image_cve, under its lock, so a row stays in its place.
   known as materialized (
-    select c.vuln_id, c.image_digest from todo t join image_cve c on c.image_digest = t.image_digest),
+    select c.ctid as place, c.vuln_id, c.image_digest
+    from todo t
+    cross join lateral (
+      select c.ctid, c.vuln_id, c.image_digest from image_cve c where c.image_digest = t.image_digest offset 0) c),
   gone as (
     delete from image_cve c
-    using known k
-    join todo t on t.image_digest = k.image_digest and t.is_reread
-    left join cves n on n.image_digest = k.image_digest and n.vuln_id = k.vuln_id
-    where n.vuln_id is null and c.vuln_id = k.vuln_id and c.image_digest = k.image_digest
+    where c.ctid = any (array(
+      select k.place
+      from known k
+      join todo t on t.image_digest = k.image_digest and t.is_reread
+      left join cves n on n.image_digest = k.image_digest and n.vuln_id = k.vuln_id
+      where n.vuln_id is null))
     returning c.vuln_id),
   written as (
     insert into image_cve as c (vuln_id, image_digest, severity, max_score, is_fixable, packages, sources, join_rank,
