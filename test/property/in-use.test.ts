@@ -740,7 +740,7 @@ test('packages own the files that ran, by their path, the merged /usr and shorte
 
 // ---- Every tier -----------------------------------------------------------------------------------------------------
 
-test('every severity, known exploit, EPSS, fix, state and exposure has the tier and the factors of the contract', async () => {
+test('every severity, exploit, EPSS, fix, state and exposure has the tier and factors of the contract', async () => {
   for (const [n, { app, settings }] of BROKERS.entries()) {
     await app.sql.unsafe(`truncate ${emptied[n]}`)
     const PEERS: FlowStory['peer'][][] = [[], ['own pod'], ['node'], ['node', 'own pod'], ['public', 'own pod', 'node']]
@@ -831,7 +831,7 @@ test('all files of an image count, however many', async () => {
 
 // ---- What is gone ---------------------------------------------------------------------------------------------------
 
-test('a file that retention deletes and a workload that leaves the inventory count no more after the next pass', async () => {
+test('a file that retention deletes and a workload that leaves count no more after the next pass', async () => {
   const { app } = BROKERS[0]
   await app.sql.unsafe(`truncate ${emptied[0]}`)
   const row: FindingRow = {
@@ -851,7 +851,8 @@ test('a file that retention deletes and a workload that leaves the inventory cou
   assert.deepEqual(await counts(), [2, 2, 0, 0, 1, 'P1'])
   const [first, second] = told.workloads(0).map(({ name }) => name)
   await app.sql`
-    update runtime_executable set last_seen = now() at time zone 'utc' - interval '40 days' where workload_name = ${first!}`
+    update runtime_executable set last_seen = now() at time zone 'utc' - interval '40 days'
+    where workload_name = ${first!}`
   const config = { ...app.deps.config, runtimeInventoryRetentionDays: 30 }
   await runtimeRetention.run({ config, db: app.db, log: app.deps.log, signal: new AbortController().signal })
   assert.deepEqual(await counts(), [2, 1, 0, 1, 1, 'P1'])

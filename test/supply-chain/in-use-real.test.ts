@@ -1,4 +1,4 @@
-/** States of packages of real images, by documents of scanners and by what agents report. Each state is judged by hand. */
+/** States of packages of real images, by documents of scanners and what agents report. Each is judged by hand. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
@@ -108,7 +108,7 @@ const JAVA: Ran = {
   lib: ['/opt/java/openjdk/lib/server/libjvm.so', '/opt/java/openjdk/lib/libjava.so', '/usr/lib/libzip.so'],
 }
 
-test('packages of Debian: bash of /bin, libraries of /lib, lists that are cut, an interpreter and its packages', async () => {
+test('packages of Debian: bash of /bin, libraries of /lib, cut lists, an interpreter and its packages', async () => {
   const [digest, namespace] = [newDigest(), newNamespace()]
   await runs(namespace, 'web', digest, DEBIAN)
   const pod = podOf({ namespace, name: `web-${pods}`, ip: `10.60.0.${pods}` })
@@ -196,7 +196,7 @@ test('a library whose list has only the link of its soname is loaded by the file
   })
 })
 
-test('packages of Alpine: busybox for every shell, and a finding whose only place is the database of packages', async () => {
+test('packages of Alpine: busybox for every shell, and a finding whose only place is a database', async () => {
   const digest = newDigest()
   await runs(newNamespace(), 'web', digest, ALPINE)
   await postReport(digest, 'sbom', sbomOfSyft(digest, 'alpine'))
@@ -329,7 +329,7 @@ for (const [what, reason, beat] of [
     assert.equal((await findingStates(digest)).busybox, 'executed')
   })
 
-test('a new file counts from its report on: before the pass that links it nothing of the image is called unused', async () => {
+test('a new file counts from its report on: before the next pass nothing of the image is unused', async () => {
   const [digest, namespace] = [newDigest(), newNamespace()]
   await runs(namespace, 'web', digest, ALPINE)
   await postReport(digest, 'sbom', sbomOfSyft(digest, 'alpine'))
