@@ -1,7 +1,7 @@
 /**
- * The data of the bench of in-use states: workloads with two containers and the image that one of them ran before, the findings
- * and SBOMs of all images, and the files that ran. Payloads and files are stored by the functions of the database that ingest
- * calls, so that whatever these note is noted.
+ * The data of the bench of in-use states: workloads with two containers and the image that one of them ran before, the
+ * findings and SBOMs of all images, and the files that ran. Payloads and files are stored by the functions of the
+ * database that ingest calls, so that whatever these note is noted.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,6 +28,7 @@ const VULNERABILITIES = 20_000
 /** Calls in one statement. */
 const AT_ONCE = 100
 const EACH_MANY_FILES = 20
+const UNUSED = 6
 /** The share of the paths of a container that are made twice and stored once. */
 const REPEATED = 0.04
 
@@ -52,9 +53,12 @@ export const findingOf = (image: number, i: number, change: string) => ({
   ...{ fixed_version: i % 3 === 0 ? '2' : null, title: `A made-up title of finding ${i} of ${image}` },
 })
 
-/** A file that ran in the container of an image: most are of a package, by their path, an alias or a soname. */
+/**
+ * A file that ran in the container of an image: most are of a package, by their path, an alias or a soname. No file of
+ * each sixth package ever ran.
+ */
 export function ranPath(image: number, j: number, packages: number): string {
-  const i = (j * 7) % packages
+  const i = ((j * 7) % packages) + (((j * 7) % packages) % UNUSED === 0 ? 1 : 0)
   const file = fileOf(image, i, 0)
   if (j % 5 === 0) return `/srv/app-${image}/bin/tool-${j}`
   if (j % 5 === 1) return `/${file.slice('usr/'.length)}.0.${j}`
@@ -74,7 +78,8 @@ const HELPERS = [
                      when j % 5 = 1 then substr(bench_file(image, i, 0), 4) || '.0.' || j
                      when j % 5 = 2 then '/' || bench_file(image, i, 0) || '.' || j % 9 || '.1'
                      else '/' || bench_file(image, i, case when j % 3 = 0 then 0 else j % 4 end) end
-         from (select (j * 7) % packages as i) x $$`,
+         from (select p + case when p % ${UNUSED} = 0 then 1 else 0 end as i
+          from (select (j * 7) % packages as p) p) x $$`,
 ]
 
 const HEADER = `json_build_object(
@@ -102,7 +107,8 @@ const containers = ({ workloads, images }: Scale) => {
   const others = Math.max(1, images - workloads)
   const seconds = Math.ceil(others / 3)
   return `(values ('app', w, true), ('side', ${workloads} + w % ${seconds}, true),
-                  ('app', ${workloads} + ${seconds} + w % ${Math.max(1, others - seconds)}, false)) c(name, image, runs)`
+                  ('app', ${workloads} + ${seconds} + w % ${Math.max(1, others - seconds)}, false)) c(name, image,
+                   runs)`
 }
 
 function inventory(scale: Scale): string[] {
@@ -114,16 +120,19 @@ function inventory(scale: Scale): string[] {
     `insert into image (digest, repository, tags, digest_kind, first_seen, last_seen)
      select bench_digest(n), 'registry.test/team/app-' || n, '{v1}', 'repo', ${since}, ${now}
      from generate_series(0, ${scale.images - 1}) n`,
-    `insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind, workload_name,
+    `insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind,
+     workload_name,
                       host_network, started_at, pod_uid, running_containers, has_owner)
      select 'app-' || w || '-0', '10.0.0.1', 'ns-' || w % ${NAMESPACES}, ${now}, 'node-' || w % 50, false, '{10.0.0.1}',
             'Deployment', 'app-' || w, false, ${since}, 'uid-' || w, '{app,side}', true
      from generate_series(0, ${scale.workloads - 1}) w`,
-    `insert into workload_container (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest,
+    `insert into workload_container (cluster_id, pod_namespace, workload_kind, workload_name, container_name,
+     image_digest,
                                      container_kind, image_ref, security_context, pod_security, last_pod_name, state,
                                      first_seen, last_seen)
      select 'primary', ${owner}, c.name, bench_digest(c.image), 'regular', 'registry.test/team/app', '{}', '{}',
-            'app-' || w || case when c.runs then '-0' else '-gone' end, case when c.runs then 'running' else 'terminated' end,
+            'app-' || w || case when c.runs then '-0' else '-gone' end,
+             case when c.runs then 'running' else 'terminated' end,
             ${since}, case when c.runs then ${now} else ${now} - interval '2 days' end
      from ${all}`,
     `select store_heartbeats((
@@ -136,10 +145,13 @@ function inventory(scale: Scale): string[] {
          'heartbeat_secs', 86400, 'events_dropped', case when w % 20 = 0 then 1 else 0 end, 'unsent', 0,
          'incomplete', false, 'ended', not c.runs))
        from ${all}))`,
-    `insert into flow_edge (id, traffic_type, pod_namespace, pod_workload_kind, pod_workload_name, peer_kind, peer_namespace,
-                            peer_workload_kind, peer_workload_name, traffic_in_out_ip, is_public, port, ip_protocol, decision,
+    `insert into flow_edge (id, traffic_type, pod_namespace, pod_workload_kind, pod_workload_name, peer_kind,
+     peer_namespace,
+                            peer_workload_kind, peer_workload_name, traffic_in_out_ip, is_public, port, ip_protocol,
+                             decision,
                             flows, pods, first_seen_at, last_new_at, counted_at)
-     select gen_random_uuid(), 'INGRESS', ${owner}, p.kind, p.namespace, p.workload_kind, p.workload, p.ip, p.ip is not null,
+     select gen_random_uuid(), 'INGRESS', ${owner}, p.kind, p.namespace, p.workload_kind, p.workload, p.ip,
+      p.ip is not null,
             '8080', 'TCP', 'ALLOW', 10, 1, ${since}, ${now} - interval '1 day', ${now}
      from generate_series(0, ${scale.workloads - 1}) w
      cross join lateral (
@@ -156,9 +168,12 @@ const some = (from: number, end: number) => `generate_series(${from}, ${Math.min
 const findings = ({ images }: Scale, count: number, from: number) => `
   select store_findings(${HEADER.replace('%s', String(count))}, (
     select json_agg(json_build_object(
-      'severity', i % 5, 'vuln_id', 'CVE-2026-' || 10000 + (m % ${BASES} * 613 + m % 7 * 11 + i * 37) % ${VULNERABILITIES},
-      'package_name', bench_package(m, 3 * i), 'installed_version', '1.' || i, 'package_type', 'debian', 'class', 'os-pkgs',
-      'fixed_versions', case when i % 3 = 0 then '["2"]'::json else '[]' end, 'cvss', '{}'::json, 'file_paths', '[]'::json,
+      'severity', i % 5, 'vuln_id',
+       'CVE-2026-' || 10000 + (m % ${BASES} * 613 + m % 7 * 11 + i * 37) % ${VULNERABILITIES},
+      'package_name', bench_package(m, 3 * i), 'installed_version', '1.' || i, 'package_type', 'debian', 'class',
+       'os-pkgs',
+      'fixed_versions', case when i % 3 = 0 then '["2"]'::json else '[]' end, 'cvss', '{}'::json, 'file_paths',
+       '[]'::json,
       'title', 'A made-up title of finding ' || i || ' of ' || m, 'epss', (i % 50) / 200.0,
       'kev', case when i % 50 = 0 and m % ${BASES} < 3 then true end, 'aliases', '[]'::json, 'omitted', 0))::text
     from generate_series(0, ${count - 1}) i))
@@ -169,7 +184,8 @@ const sboms = ({ images }: Scale, count: number, from: number) => `
     select json_agg(json_build_object(
       'name', bench_package(m, i), 'version', '1.' || i, 'type', 'debian', 'class', 'os-pkgs',
       'purl', 'pkg:deb/debian/' || bench_package(m, i) || '@1.' || i, 'licenses', '[]'::json,
-      'file_paths', (select json_agg(bench_file(m, i, k)) from generate_series(0, case when i % ${EACH_MANY_FILES} = 0 then 15
+      'file_paths', (select json_agg(bench_file(m, i, k)) from generate_series(0,
+       case when i % ${EACH_MANY_FILES} = 0 then 15
                                                                                 else i % 6 end) k)))::text
     from generate_series(0, ${count - 1}) i))
   from ${some(from, images)} m`
@@ -178,11 +194,13 @@ const sboms = ({ images }: Scale, count: number, from: number) => `
 const files = (scale: Scale, { perContainer, perImage }: Counts, from: number) => `
   select store_executables(
     array['ns-' || w % ${NAMESPACES}], '{Deployment}', array['app-' || w], array[c.name], array[bench_digest(c.image)],
-    array['app-' || w || '-0'], f.owners, f.kinds, f.paths, f.complete, f.sources, f.origins, f.owners, f.firsts, f.lasts)
+    array['app-' || w || '-0'], f.owners, f.kinds, f.paths, f.complete, f.sources, f.origins, f.owners, f.firsts,
+     f.lasts)
   from ${some(from, scale.workloads)} w
   cross join lateral ${containers(scale)}
   cross join lateral (
-    select array_agg(1) as owners, array_agg(case when j % 4 = 0 then 'exec' else 'lib' end) as kinds, array_agg(path) as paths,
+    select array_agg(1) as owners, array_agg(case when j % 4 = 0 then 'exec' else 'lib' end) as kinds,
+     array_agg(path) as paths,
            array_agg(true) as complete, array_agg('ebpf'::text) as sources, array_agg('image'::text) as origins,
            array_agg(now() at time zone 'utc' - interval '9 days') as firsts,
            array_agg(now() at time zone 'utc' - j * interval '1 second') as lasts

@@ -1,8 +1,9 @@
 /**
- * `npm run bench:workloads`: in-use states and tiers of 2 000 workloads and 5 000 images with 500 000 findings, 1.5 million SBOM
- * components and 2 million files that ran, all watched: passes of the job, reads with 8 clients, and ingest, beside the numbers
- * to hold. Rates of ingest are for comparison with another checkout. Client, broker and PostgreSQL share the machine. Options:
- * `--workloads`, `--images`, `--findings`, `--components`, `--files`, `--seconds 3` a read, `--data DIR` to keep the database.
+ * `npm run bench:workloads`: in-use states and tiers of 2 000 workloads and 5 000 images with 500 000 findings, 1.5
+ * million SBOM components and 2 million files that ran, all watched: passes of the job, reads with 8 clients, and
+ * ingest, beside the numbers to hold. Rates of ingest are for comparison with another checkout. Client, broker and
+ * PostgreSQL share the machine. Options: `--workloads`, `--images`, `--findings`, `--components`, `--files`, `--seconds
+ * 3` a read, `--data DIR` to keep the database.
  */
 import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -104,7 +105,8 @@ async function read(name: string, path: (i: number) => string): Promise<void> {
   const isHeld = failed === 0 && slowerThan(P95_MS) <= 0.05 * calls
   print(
     `${name.padEnd(64)} p50 ${p50Ms.toFixed(1).padStart(7)}  p99 ${p99Ms.toFixed(1).padStart(7)} ms ` +
-      `${String(calls).padStart(6)} calls${failed > 0 ? `, ${failed} FAILED` : ''}  p95 of ${P95_MS} ms ${verdict(isHeld)}`,
+      `${String(calls).padStart(6)} calls${failed > 0 ? `, ${failed} FAILED` : ''}  ` +
+      `p95 of ${P95_MS} ms ${verdict(isHeld)}`,
   )
 }
 
@@ -113,8 +115,8 @@ async function ingest(name: string, bodies: readonly Buffer[], rows: number): Pr
     ...{ port, connections: SENDERS, forMs: WHOLE_MS, request: (i: number) => bodies[i] ?? null },
   })
   print(
-    `${name}: ${whole(rows / measured.seconds)} rows/s, ${measured.failed} failed, p50 ${measured.p50Ms.toFixed(1)} ms, ` +
-      `p99 ${measured.p99Ms.toFixed(1)} ms`,
+    `${name}: ${whole(rows / measured.seconds)} rows/s, ${measured.failed} failed, ` +
+      `p50 ${measured.p50Ms.toFixed(1)} ms, p99 ${measured.p99Ms.toFixed(1)} ms`,
   )
 }
 
@@ -124,7 +126,8 @@ try {
   print(`${cpus().length} x ${cpus()[0]!.model}, load ${loadavg()[0]!.toFixed(1)}, Node ${process.version}`)
   const [stored] = await site.sql<Record<string, number>[]>`
     select (select count(*)::int from workload_container) as containers, (select count(*)::int from image) as images,
-           (select count(*)::int from image_finding) as findings, (select count(*)::int from image_component) as components,
+           (select count(*)::int from image_finding) as findings, (select count(*)::int
+            from image_component) as components,
            (select count(*)::int from runtime_executable) as files`
   print(JSON.stringify(stored))
   const first = await pass(site.isNew ? 'all is new' : 'the data was kept')

@@ -1,6 +1,6 @@
 /**
- * Documents of scanners that list the files of packages, and the payloads made from them. A list of a package manager counts
- * as its files; of anything else the places where the scanner found it.
+ * Documents of scanners that list the files of packages, and the payloads made from them. A list of a package manager
+ * counts as its files; of anything else the places where the scanner found it.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -129,7 +129,7 @@ function shorterSonames(path: string): string[] {
   return numbers.slice(1).map((_, i) => `${stem}.${numbers.slice(0, i + 1).join('.')}`)
 }
 
-/** The spellings that may stand in a list for a file that ran, by rank: all owners of the first that is listed count. */
+/** The spellings that may stand in a list for a file that ran, by rank: all owners of the first listed one count. */
 function ranks(path: string): string[][] {
   const exact = canonical(path)
   const sonames = shorterSonames(exact)

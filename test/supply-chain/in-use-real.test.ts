@@ -1,4 +1,4 @@
-/** States of packages of real images, by documents of scanners and by what agents report. Each state is judged by hand. */
+/** States of packages of real images, by documents of scanners and what agents report. Each is judged by hand. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
@@ -108,7 +108,7 @@ const JAVA: Ran = {
   lib: ['/opt/java/openjdk/lib/server/libjvm.so', '/opt/java/openjdk/lib/libjava.so', '/usr/lib/libzip.so'],
 }
 
-test('packages of Debian: bash of /bin, libraries of /lib, lists that are cut, an interpreter and its packages', async () => {
+test('packages of Debian: bash of /bin, libraries of /lib, cut lists, an interpreter and its packages', async () => {
   const [digest, namespace] = [newDigest(), newNamespace()]
   await runs(namespace, 'web', digest, DEBIAN)
   const pod = podOf({ namespace, name: `web-${pods}`, ip: `10.60.0.${pods}` })
@@ -196,7 +196,7 @@ test('a library whose list has only the link of its soname is loaded by the file
   })
 })
 
-test('packages of Alpine: busybox for every shell, and a finding whose only place is the database of packages', async () => {
+test('packages of Alpine: busybox for every shell, and a finding whose only place is a database', async () => {
   const digest = newDigest()
   await runs(newNamespace(), 'web', digest, ALPINE)
   await postReport(digest, 'sbom', sbomOfSyft(digest, 'alpine'))
@@ -298,6 +298,32 @@ for (const [name, kind, payload, ran] of [
     if (states['app.test/server']) assert.equal(states['app.test/server'], 'executed')
   })
 
+test('components of CycloneDX are known by their package URL; lists of modules and cut paths prove nothing', async () => {
+  const digest = newDigest()
+  const component = (name: string, purl: string, path: string, type = 'library') => ({
+    ...{ name, version: '1', purl, type, file_paths: [path] },
+  })
+  await runs(newNamespace(), 'web', digest, { exec: ['/usr/bin/openssl'], lib: [] })
+  await postReport(digest, 'sbom', {
+    ...{ schema_version: 1, image: { digest }, source: 'trivy-operator', scanned_at: '2026-09-26T03:31:41Z' },
+    components: [
+      component('openssl', 'pkg:apk/alpine/openssl@1', '/usr/bin/openssl'),
+      component('zlib', 'pkg:apk/alpine/zlib@1', '/usr/lib/libz.so.1.3.1'),
+      component('express', 'pkg:npm/express@4', '/app/node_modules/express/index.js'),
+      component('example.com/mod', 'pkg:golang/example.com/mod@1', '/src/go.mod', 'go-module'),
+      component('deep', 'pkg:deb/debian/deep@1', `/${'d'.repeat(1_100)}`),
+    ],
+  })
+  await pass()
+  assert.deepEqual(await componentStates(digest, 'operator-scanner'), {
+    openssl: 'executed',
+    zlib: 'installed_not_observed',
+    express: 'unknown: language_package',
+    'example.com/mod': 'unknown: no_package_files',
+    deep: 'unknown: sbom_incomplete',
+  })
+})
+
 for (const [what, reason, beat] of [
   ['is watched by nobody', 'no_runtime_data', null],
   ['lost events', 'capture_gap', { events_dropped: 1 }],
@@ -329,7 +355,7 @@ for (const [what, reason, beat] of [
     assert.equal((await findingStates(digest)).busybox, 'executed')
   })
 
-test('a new file counts from its report on: before the pass that links it nothing of the image is called unused', async () => {
+test('a new file counts from its report on: before the next pass nothing of the image is unused', async () => {
   const [digest, namespace] = [newDigest(), newNamespace()]
   await runs(namespace, 'web', digest, ALPINE)
   await postReport(digest, 'sbom', sbomOfSyft(digest, 'alpine'))

@@ -137,8 +137,8 @@ const found = (...beats: Beat[]): Watch => ({ startMode: 'backfill', beats })
 const daily = (fields: Partial<Beat> = {}) => beat({ everySecs: DAY, ...fields })
 
 /**
- * How one container of one pod was watched. Times are far from every limit, for they pass while a case runs; windows are of
- * 24 or 48 hours.
+ * How one container of one pod was watched. Times are far from every limit, for they pass while a case runs; windows
+ * are of 24 or 48 hours.
  */
 export const WATCHES: Readonly<Record<string, Watch>> = {
   covered: started(beat()),

@@ -1,6 +1,6 @@
 -- The files that reports and SBOMs of images list for packages. `is_cut`: more files may belong to the package, since
--- 16 are taken of each entry. Databases of package managers and documentation are not among them: scanners name these
--- as the place where they found a package.
+-- 16 are taken of each entry, and 1 024 bytes of a path. Databases of package managers, lists of modules and
+-- documentation are not among them: scanners name these as the place where they found a package.
 create or replace function listed_files(images text[])
 returns table (image_digest text, package_name text, path text, is_cut boolean)
 language sql stable
@@ -8,7 +8,7 @@ as $$
   -- "offset 0" has each path made normal once.
   select l.*
   from (
-    select p.image_digest, p.package_name, normal_path(p.path) as path, p.is_cut
+    select p.image_digest, p.package_name, normal_path(p.path) as path, p.is_cut or octet_length(p.path) > 1020
     from (
       select i.image_digest, c.name collate "C" as package_name, unnest(c.file_paths) as path,
              cardinality(c.file_paths) >= 16 as is_cut
@@ -28,7 +28,8 @@ as $$
         from image_finding r
         where r.digest = p.digest and r.source = p.source and r.file_paths <> '{}' offset 0) r) p
     offset 0) l
-  where not (starts_with(l.path, '/var/lib/')
+  where l.path !~ '/(go\.mod|go\.sum|Cargo\.lock|Cargo\.toml|release)$'
+    and not (starts_with(l.path, '/var/lib/')
              and (starts_with(l.path, '/var/lib/dpkg/') or starts_with(l.path, '/var/lib/rpm/')
                   or starts_with(l.path, '/var/lib/pacman/') or starts_with(l.path, '/var/lib/apk/')
                   or starts_with(l.path, '/var/lib/opkg/')))
