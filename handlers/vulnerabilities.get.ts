@@ -35,8 +35,8 @@ const Query = z.object({
 
 /**
  * GET /vulnerabilities: vulnerabilities of the images that workloads run or ran, the most urgent tier first, then the
- * most severe, then by id (docs/contract.md#findings, docs/contract.md#tiers). It reads a summary that a job keeps current, so its cost does not depend on the number
- * of findings; `computedAt` is the summary's age.
+ * most severe, then by id (docs/contract.md#findings, docs/contract.md#tiers). It reads a summary that a job keeps
+ * current, so its cost does not depend on the number of findings; `computedAt` is the summary's age.
  */
 export default route({
   summary: 'List the vulnerabilities of the cluster or of a namespace',

@@ -12,8 +12,8 @@ const Taken = z.strictObject({
 export default route({
   summary: 'Add checks of Linux capabilities in containers',
   description:
-    'Entries are judged one by one; a bad one is dropped. Entries of one capability of a container and image with the ' +
-    'same `granted` and `probed` are one row: counts are added, also to what is stored, with the earliest ' +
+    'Entries are judged one by one; a bad one is dropped. Entries of one capability of a container and image with ' +
+    'the same `granted` and `probed` are one row: counts are added, also to what is stored, with the earliest ' +
     '`first_seen` and the latest `last_seen`. A post that is repeated is added again.',
   answer: Taken,
 }).post(

@@ -24,7 +24,8 @@ export default route({
   summary: 'Show which Linux capabilities a workload uses',
   description:
     'Used, denied and probed capabilities of each container, over all its images. A recommendation is made only from ' +
-    'sufficient evidence: all running images were watched from the start of their containers and over the whole window.',
+    'sufficient evidence: all running images were watched from the start of their containers and over the whole ' +
+    'window.',
   answer: WorkloadCapabilities,
 }).get(
   '/workloads/:namespace/:kind/:name/capabilities',

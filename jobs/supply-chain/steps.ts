@@ -93,8 +93,8 @@ export const forgetUse = (context: JobContext): Promise<Pass> =>
 
 /**
  * Finds images whose payloads, files or workloads changed since the summary was made, links files that ran to packages,
- * updates what the summary knows of the images and lists the vulnerabilities to count again. All images are compared, because a container may end by time alone, but
- * findings are read only of those with other payloads.
+ * updates what the summary knows of the images and lists the vulnerabilities to count again. All images are compared,
+ * because a container may end by time alone, but findings are read only of those with other payloads or files.
  */
 export const findChangedImages = (context: JobContext): Promise<Pass> =>
   inCalls(

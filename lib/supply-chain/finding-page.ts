@@ -135,8 +135,8 @@ const urgency = (digest: string, f: string) =>
   })
 
 /**
- * The findings that pass the filters. KEV, EPSS, aliases and use do not follow the order of the list, so each row of the
- * payloads is looked at once before the walk; their number is bounded.
+ * The findings that pass the filters. KEV, EPSS, aliases and use do not follow the order of the list, so each row of
+ * the payloads is looked at once before the walk; their number is bounded.
  */
 const wantedOf = (digest: string, windowHours: string) => `
   wanted as materialized (

@@ -2,8 +2,8 @@
  * Pages of GET /vulnerabilities, read from the table `cve_summary`.
  *
  * An index holds each combination of a scope (fixable or not, running or not) in list order. A page merges at most four
- * runs of that index for each tier and run of consecutive severities, so it reads little more than its own rows, however
- * long the list is.
+ * runs of that index for each tier and run of consecutive severities, so it reads little more than its own rows,
+ * however long the list is.
  *
  * Aliases, packages, KEV and EPSS are in tables of their own, each with an index. If one of these filters leaves few
  * vulnerabilities, they are looked up in the summary one by one. Otherwise a bounded stretch of the list is walked for
@@ -293,5 +293,6 @@ export async function readSummary(
   const last = rows.length > limit ? items.at(-1)! : walkEnd[0] === null ? null : walkEnd
   const nextAfter = last && writeCursor([Number(last[0]), Number(last[1]), String(last[2])])
   const state = plainRow(State, rows[0]!, STATE).toString().slice(1)
-  return `{"order":"tier","items":[${plainRows(Vulnerability, items, RECORD)}],"nextAfter":${JSON.stringify(nextAfter)},${state}`
+  const rest = `"nextAfter":${JSON.stringify(nextAfter)},${state}`
+  return `{"order":"tier","items":[${plainRows(Vulnerability, items, RECORD)}],${rest}`
 }

@@ -77,6 +77,7 @@ const others: Record<string, Values> = {
   'syscalls.customList': { 'syscalls.customList': ['write'] },
   'serviceMonitor.enabled': { 'serviceMonitor.enabled': false, 'prometheusRule.enabled': false },
   'serviceMonitor.interval': { 'serviceMonitor.interval': '1m' },
+  'broker.supplychain.tier.epss': { 'broker.supplychain.tier.epss': 0.5 },
   'compute.thresholds.throttledRatio': { 'compute.thresholds.throttledRatio': 0.5 },
   'compute.thresholds.throttledRatioMax': { 'compute.thresholds.throttledRatioMax': 0.5 },
   'compute.thresholds.blameShare': { 'compute.thresholds.blameShare': 0.5 },

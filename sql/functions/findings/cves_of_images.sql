@@ -1,6 +1,7 @@
 -- The vulnerabilities of images, each once, from all payloads that stand for the image. The next lists are the packages
--- with a list of files that is not cut; the last two those of which a container ran a file. `is_provable`: a container that is watched and ran no file of the
--- packages does not use them. Without nested loops, since the planner expects a few rows of each list.
+-- with a list of files that is not cut; the last two those of which a container ran a file. `is_provable`: a container
+-- that is watched and ran no file of the packages does not use them. Without nested loops, since the planner expects a
+-- few rows of each list.
 create or replace function cves_of_images(images text[], whole_images text[], whole_packages text[],
                                           used_images text[], used_packages text[])
 returns table (image_digest text, vuln_id text, severity smallint, max_score real, is_fixable boolean, packages text[],

@@ -1,6 +1,6 @@
 -- Recomputes the facts of the vulnerabilities in the next rows of `cve_news`: the highest values over all stored
--- findings. Requests to refresh stay until they are older than `settled_after_secs`. A vulnerability with other facts is
--- to be counted again, since its tier may change. `last` is where to continue, null at the end.
+-- findings. Requests to refresh stay until they are older than `settled_after_secs`. A vulnerability with other facts
+-- is to be counted again, since its tier may change. `last` is where to continue, null at the end.
 create or replace function refresh_facts(after bigint, max_news bigint, settled_after_secs integer)
 returns table (rows bigint, last bigint)
 language sql strict

@@ -1,5 +1,5 @@
--- The names by which packages may list a library: of `libz.so.1.2.3` also `libz.so.1.2` and `libz.so.1`, which are links
--- to it. Empty for other files.
+-- The names by which packages may list a library: of `libz.so.1.2.3` also `libz.so.1.2` and `libz.so.1`, which are
+-- links to it. Empty for other files.
 create or replace function link_names(path text) returns setof text
 language sql immutable parallel safe
 as $$

@@ -61,7 +61,8 @@ begin
       select r.path_complete, r.source, r.origin, r.first_seen, r.last_seen
       from runtime_executable r
       where h.path_hash is null and c.owner is not null
-        and r.pod_namespace = i.pod_namespace and r.workload_kind = i.workload_kind and r.workload_name = i.workload_name
+        and r.pod_namespace = i.pod_namespace and r.workload_kind = i.workload_kind
+        and r.workload_name = i.workload_name
         and r.container_name = i.container_name and r.image_digest = i.image_digest and r.kind = i.kind
         and r.path_start = i.path_start and r.path_hash = i.path_hash and r.cluster_id = 'primary' offset 0) s on true
     where is_executable_changed(s.path_complete, s.source, s.origin, s.first_seen, s.last_seen,
