@@ -14,6 +14,8 @@ import {
 } from './supply-chain/steps.ts'
 
 const FIRST_AFTER_SECS = 45
+/** A long pass. */
+const PASS_SECS = 600
 
 type Step = (context: JobContext) => Promise<Pass>
 
@@ -89,11 +91,17 @@ const joined = (a: Pass, b: Pass): Pass => ({
   batches: a.batches + b.batches,
 })
 
-/** Records the time as of which the summary holds; only complete passes record it. */
-async function noteRefresh({ db }: JobContext): Promise<void> {
+/**
+ * Records the time as of which the summary holds, and until when its containers count as watched: two passes may fail.
+ * Only complete passes record it.
+ */
+async function noteRefresh({ config, db }: JobContext): Promise<void> {
+  const answersSecs = 3 * config.supplyChainIntervalSecs + PASS_SECS
   await db.job(
     (sql) => sql`
-  insert into cve_summary_state (refreshed_at) values (now() at time zone 'utc')
-  on conflict (is_only) do update set refreshed_at = excluded.refreshed_at`,
+  insert into cve_summary_state (refreshed_at, judged_until)
+  values (now() at time zone 'utc', now() at time zone 'utc' + make_interval(secs => ${answersSecs}))
+  on conflict (is_only) do update set
+    refreshed_at = excluded.refreshed_at, judged_until = excluded.judged_until`,
   )
 }

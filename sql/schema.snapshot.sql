@@ -464,6 +464,7 @@ table public.cve_summary with (fillfactor=80)
 table public.cve_summary_state with (fillfactor=50)
   is_only boolean not null default true
   refreshed_at timestamp without time zone not null
+  judged_until timestamp without time zone
   constraint cve_summary_state_is_only_check CHECK (is_only)
   constraint cve_summary_state_pkey PRIMARY KEY (is_only)
   CREATE UNIQUE INDEX cve_summary_state_pkey ON public.cve_summary_state USING btree (is_only)

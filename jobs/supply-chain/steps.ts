@@ -5,7 +5,7 @@ import { inBatches, type JobContext, type Pass } from '../job.ts'
 import { held } from '../locks.ts'
 
 const IMAGES_EXAMINED = 100
-const IMAGES_REFRESHED = 20
+const IMAGES_REFRESHED = 10
 const NAMES_EXAMINED = 1_000
 const NEWS_AT_ONCE = 500
 /** Each may be in every image, and each of these in many workloads. */
@@ -47,7 +47,7 @@ function inCalls(
   })
 }
 
-/** Stores what tiers are decided by. Where that changed, all vulnerabilities are to be counted again. */
+/** Stores the rule of tiers. Where it changed, all vulnerabilities are to be counted again. */
 export async function noteTierRule({ config, db }: JobContext): Promise<Pass> {
   const [changed] = await db.job(
     (sql) => sql<{ is_held: boolean; rows: number }[]>`
@@ -69,7 +69,7 @@ export async function noteTierRule({ config, db }: JobContext): Promise<Pass> {
   return is_held ? { outcome: 'done', rows, batches: 1 } : { outcome: 'skipped', rows: 0, batches: 0 }
 }
 
-/** Judges the containers of all workloads: whether they are watched, and what reaches them. */
+/** Judges the containers of all workloads: whether they are watched, and their exposure. */
 export const judgeContainers = (context: JobContext): Promise<Pass> =>
   inCalls(
     context,
@@ -80,7 +80,7 @@ export const judgeContainers = (context: JobContext): Promise<Pass> =>
     from judge_containers(${first}, ${WORKLOADS_JUDGED}, ${context.config.inUseWindowHours}) j`,
   )
 
-/** Deletes what is known of the use of packages by containers and images that are gone. */
+/** Deletes the use of packages by containers and images that are gone. */
 export const forgetUse = (context: JobContext): Promise<Pass> =>
   inCalls(
     context,

@@ -125,7 +125,7 @@ const MAX_RUNS = SEVERITIES.length / 2
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
 const first = (name: string) => `first_not_null(r.${name} order by r.nth) as ${name}`
 
-/** What use and tier of the finding `f` are judged by; `digest` is an expression. */
+/** SQL: the most urgent evidence about the finding `f`; `digest` is an expression. */
 const urgency = (digest: string, f: string) =>
   mostUrgent(digest, `${f}.package_name`, `${f}.is_observable`, {
     severity: `${f}.rank`,

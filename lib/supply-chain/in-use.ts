@@ -1,7 +1,7 @@
 /**
  * Whether packages of an image are in use (docs/contract.md#in-use), and how urgent their findings are
- * (docs/contract.md#tiers). The job keeps the tables `package_use` and `container_use`; what one image needs of them is
- * put together when it is read, so that a file that was seen a moment ago counts.
+ * (docs/contract.md#tiers). The job keeps the tables `package_use` and `container_use`; a read joins the rows of one
+ * image, so that nothing is shown as unused once a new file is stored.
  */
 import { z } from 'zod'
 import { wireTime } from '../http/request/fields.ts'
@@ -55,7 +55,7 @@ export const findingUsage = {
   ...usage,
   inUseDetail,
   tier: tierName.describe('The most urgent of all containers.'),
-  tierFactors: z.array(z.string()).describe('What the tier was decided by.'),
+  tierFactors: z.array(z.string()).describe('The facts behind the tier.'),
 }
 
 const position = (list: readonly (string | null)[], expression: string) =>
@@ -86,8 +86,8 @@ export const USE = `
     from use_groups g)`
 
 /**
- * SQL: what the containers of an image say about one of its packages, as `state`, `reason` and `exposure`; at least one
- * row. `name`, `isObservable` and `digest` are expressions. Containers that ran a file count twice, also as what they
+ * SQL: the evidence of the containers of an image about one of its packages, as `state`, `reason` and `exposure`; at
+ * least one row. `name`, `isObservable` and `digest` are expressions. Containers that ran a file count twice, also as what they
  * would be without it, which is never stronger or more urgent.
  */
 const evidence = (digest: string, name: string, isObservable: string) => `
@@ -126,7 +126,7 @@ export function strongest(digest: string, name: string, coverage: string, isObse
   limit 1`
 }
 
-/** What a tier is decided by, as expressions. */
+/** The inputs of the tier of a finding beside its use, as expressions. */
 interface Inputs {
   readonly severity: string
   readonly isFixable: string

@@ -41,8 +41,8 @@ create table use_news (
 
 create index use_news_by_image on use_news (image_digest);
 
--- What the job counts tiers by: the EPSS from which on a vulnerability is likely to be exploited, and whether a workload
--- of unknown exposure counts as exposed.
+-- The rule of tiers, as the settings have it: the EPSS from which on a vulnerability is likely to be exploited, and
+-- whether a workload of unknown exposure counts as exposed.
 create table tier_rule (
   is_only            boolean primary key default true check (is_only),
   epss               double precision not null,
@@ -67,6 +67,10 @@ alter table cve_summary add column executed_workloads bigint not null default 0;
 alter table cve_summary add column loaded_workloads bigint not null default 0;
 alter table cve_summary add column not_observed_workloads bigint not null default 0;
 alter table cve_summary add column exposed_workloads bigint not null default 0;
+
+-- Until when the last pass that ended whole may answer for how containers are watched. Null where a broker of the version
+-- before made it.
+alter table cve_summary_state add column judged_until timestamp;
 
 -- Only the job writes this table, and it may wait while the index is built. Brokers of the version before use the old
 -- index until they are gone.

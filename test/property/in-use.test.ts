@@ -105,7 +105,7 @@ class Told {
     return `${first}.${this.#run >> 8}.${this.#run & 255}.${n}`
   }
 
-  // What agents see of the workloads.
+  // The posts of agents about the workloads.
 
   workloads(until: Phase): { w: number; story: WorkloadStory; name: string; namespace: string }[] {
     return this.#story.workloads
@@ -207,7 +207,7 @@ class Told {
       .map(({ peer }) => KINDS[peer])
   }
 
-  // What is posted.
+  // The posts.
 
   /** Pods and services that open connections. */
   peers(): { pods: object[]; services: object[] } {

@@ -191,7 +191,7 @@ function listsOf(payload: Payload): Listed[] {
   })
 }
 
-/** What ran in a container, by package. */
+/** The packages that a container executed or loaded files of. */
 function usesOf({ files }: Container, lists: readonly Listed[]): Map<string, 'executed' | 'loaded'> {
   const uses = new Map<string, 'executed' | 'loaded'>()
   for (const { kind, path, isComplete, origin } of files) {

@@ -351,7 +351,7 @@ for (const [what, reason, beat] of [
     const { inUseDetail: detail, tier } = await zlib()
     assert.deepEqual([detail.state, detail.reason, detail.containers, tier], ['unknown', reason, 2, 'P1'])
     assert.deepEqual(await counts(), [2, 1, 1, 'unknown', 'P1'])
-    // What ran anywhere is in use.
+    // A file that ran anywhere is in use.
     assert.equal((await findingStates(digest)).busybox, 'executed')
   })
 
@@ -372,4 +372,20 @@ test('a new file counts from its report on: before the next pass nothing of the 
   assert.equal(await state(), 'unknown: capture_gap')
   await pass()
   assert.equal(await state(), 'loaded')
+})
+
+test('a job that does not run leaves nothing unused: the answer of its last pass ends', async () => {
+  const digest = newDigest()
+  await runs(newNamespace(), 'web', digest, ALPINE)
+  await postReport(digest, 'sbom', sbomOfSyft(digest, 'alpine'))
+  await pass()
+  const states = async () => {
+    const { zlib, busybox } = await componentStates(digest, 'registry')
+    return [zlib, busybox]
+  }
+  assert.deepEqual(await states(), ['installed_not_observed', 'executed'])
+  await app.sql`update cve_summary_state set judged_until = now() at time zone 'utc' - interval '1 second'`
+  assert.deepEqual(await states(), ['unknown: capture_gap', 'executed'])
+  await pass()
+  assert.deepEqual(await states(), ['installed_not_observed', 'executed'])
 })

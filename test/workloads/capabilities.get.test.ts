@@ -449,7 +449,7 @@ const watchedIn: Record<(typeof WATCHED)[number], Fields | null> = {
   partial: { cap_hook: 'security_capable' },
   late: { start_mode: 'backfill' },
 }
-/** What the model says of a container. */
+/** The answer of the model for a container. */
 // biome-ignore lint/suspicious/noExplicitAny: the answer is compared as a whole.
 function comparable({ evidence, reason, used, denied, probed, recommendation, unusedAdded }: any) {
   const counts = (list: Fields[]) => list.map(({ capability, count }) => ({ capability, count }))

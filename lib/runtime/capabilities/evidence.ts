@@ -1,4 +1,4 @@
-/** What the capabilities of a container come to: evidence, and what to add and drop (docs/contract.md#capabilities). */
+/** Judges the capabilities of a container: evidence, and a recommendation from it (docs/contract.md#capabilities). */
 import type { ContainerCapabilities, Recommendation, SeenCapability } from './record.ts'
 
 type Reason = NonNullable<ContainerCapabilities['reason']>
@@ -22,7 +22,7 @@ export interface ContainerFacts {
   readonly container: string
   /** The newest first. */
   readonly running: readonly RunningDigest[]
-  /** What the newest running digest adds, as its pod spells it. */
+  /** The capabilities that the newest running digest adds, as its pod spells them. */
   readonly added: readonly string[]
   /** By name; each name once for each combination of `granted` and `probed`. */
   readonly checks: readonly SeenChecks[]

@@ -1,5 +1,5 @@
--- Deletes what is known of containers that are no longer in the inventory, of the use of packages in them, and news of
--- images without reports, of which all is read when they get one. Returns how many rows it deleted.
+-- Deletes the judgement of containers that left the inventory, and the used packages and the news of images without
+-- reports: all files of an image are read when it gets one. Returns how many rows it deleted.
 create or replace function forget_use(max_rows bigint) returns bigint
 language sql strict
 as $$
