@@ -374,18 +374,69 @@ test('a new file counts from its report on: before the next pass nothing of the 
   assert.equal(await state(), 'loaded')
 })
 
+/** A report with one finding of zlib, whose only file is listed. */
+const findingOfZlib = (digest: string, id: string, fields: object = {}) => ({
+  ...{ schema_version: 1, image: { digest }, source: 'trivy-operator', scanned_at: '2026-09-26T03:31:41Z' },
+  vulnerabilities: [
+    {
+      ...{ id, severity: 'MEDIUM', package: { name: 'zlib', version: '1.3.1-r0', type: 'apk' }, ...fields },
+      file_paths: ['lib/libz.so.1.3.1'],
+    },
+  ],
+})
+
 test('a job that does not run leaves nothing unused: the answer of its last pass ends', async () => {
   const digest = newDigest()
+  const id = `CVE-2026-${digest.slice(-9).replace(/\D/g, '1')}`
   await runs(newNamespace(), 'web', digest, ALPINE)
-  await postReport(digest, 'sbom', sbomOfSyft(digest, 'alpine'))
+  await postReport(digest, 'vulnerabilities', findingOfZlib(digest, id))
   await pass()
   const states = async () => {
-    const { zlib, busybox } = await componentStates(digest, 'registry')
-    return [zlib, busybox]
+    const { inUseState, workloads } = await get(`/vulnerabilities/${id}/exposure`)
+    return [(await findingStates(digest)).zlib, inUseState, workloads[0].inUseState]
   }
-  assert.deepEqual(await states(), ['installed_not_observed', 'executed'])
+  const unused = Array(3).fill('installed_not_observed')
+  assert.deepEqual(await states(), unused)
   await app.sql`update cve_summary_state set judged_until = now() at time zone 'utc' - interval '1 second'`
-  assert.deepEqual(await states(), ['unknown: capture_gap', 'executed'])
+  assert.deepEqual(await states(), ['unknown: capture_gap', 'unknown', 'unknown'])
   await pass()
-  assert.deepEqual(await states(), ['installed_not_observed', 'executed'])
+  assert.deepEqual(await states(), unused)
+})
+
+test('KEV that only the report of another image has changes the tier in the list, too', async () => {
+  const [digest, elsewhere] = [newDigest(), newDigest()]
+  const id = `CVE-2027-${digest.slice(-9).replace(/\D/g, '1')}`
+  await runs(newNamespace(), 'web', digest, { exec: [], lib: ['/lib/libz.so.1.3.1'] })
+  await postReport(digest, 'vulnerabilities', findingOfZlib(digest, id))
+  await pass()
+  const tier = async () => (await get(`/vulnerabilities?vuln_id=${id}`)).items[0].tier
+  assert.equal(await tier(), 'P2')
+  // No workload runs this image.
+  await postReport(elsewhere, 'vulnerabilities', findingOfZlib(elsewhere, id, { kev: true }))
+  await pass()
+  assert.equal(await tier(), 'P0')
+})
+
+test('a new report leaves nothing unused before the next pass; a path that was cut belongs to no package', async () => {
+  const [digest, namespace] = [newDigest(), newNamespace()]
+  await runs(namespace, 'web', digest, ALPINE)
+  await postReport(digest, 'sbom', sbomOfSyft(digest, 'alpine'))
+  await pass()
+  const zlib = async () => (await componentStates(digest, 'registry')).zlib
+  assert.equal(await zlib(), 'installed_not_observed')
+  await postReport(digest, 'vulnerabilities', ofGrype(digest, 'grype-alpine'))
+  assert.equal(await zlib(), 'unknown: capture_gap')
+  await pass()
+  assert.equal(await zlib(), 'installed_not_observed')
+  const owner = { pod_namespace: namespace, pod_name: `web-${pods}`, workload_kind: 'Deployment', workload_name: 'web' }
+  const file = (path: string, isComplete: boolean) => ({
+    ...{ ...owner, container_name: 'main', image_digest: digest, kind: 'lib', path, path_complete: isComplete },
+    ...{ source: 'ebpf', origin: 'image', first_seen: secondsAgo(60), last_seen: secondsAgo(30) },
+  })
+  await sends('/runtime/executables', [file('/lib/libz.so.1.3.1', false), file('/lib/libother.so.1', true)])
+  await pass()
+  assert.equal(await zlib(), 'unknown: capture_gap')
+  await sends('/runtime/executables', [file('/lib/libz.so.1.3.1', true)])
+  await pass()
+  assert.equal(await zlib(), 'loaded')
 })
