@@ -4,10 +4,13 @@
 export class HttpError extends Error {
   readonly status: number
   readonly headers: Record<string, string>
-  constructor(status: number, message: string, headers: Record<string, string> = {}) {
+  /** With a code the body is JSON: `{"error": code, "message": text}`. */
+  readonly code: string | undefined
+  constructor(status: number, message: string, headers: Record<string, string> = {}, code?: string) {
     super(message)
     this.status = status
     this.headers = headers
+    this.code = code
   }
 }
 

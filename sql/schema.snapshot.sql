@@ -1233,6 +1233,69 @@ table public.workload_container with (fillfactor=80)
   CREATE UNIQUE INDEX workload_container_pkey ON public.workload_container USING btree (pod_namespace, workload_kind,
       workload_name, container_name, image_digest, cluster_id)
 
+table public.workload_profile with (fillfactor=70)
+  cluster_id text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  revision integer not null
+  content_hash text collate "C" not null
+  posture_status text collate "C" not null
+  summary json not null
+  computed_at timestamp without time zone not null
+  last_changed_at timestamp without time zone not null
+  constraint workload_profile_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, cluster_id)
+  CREATE UNIQUE INDEX workload_profile_pkey ON public.workload_profile USING btree (pod_namespace, workload_kind,
+      workload_name, cluster_id)
+
+table public.workload_profile_export
+  id bigint not null generated always as identity
+  cluster_id text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  revision integer
+  content_hash text collate "C" not null
+  mode text collate "C" not null
+  artifacts text[] not null
+  images json not null
+  pod_security json not null
+  exported_at timestamp without time zone not null
+  constraint workload_profile_export_mode_check CHECK ((mode = ANY (ARRAY['audit'::text, 'enforce'::text])))
+  constraint workload_profile_export_pkey PRIMARY KEY (id)
+  CREATE INDEX workload_profile_export_of_workload ON public.workload_profile_export USING btree (pod_namespace,
+      workload_kind, workload_name, exported_at DESC, id DESC)
+  CREATE UNIQUE INDEX workload_profile_export_pkey ON public.workload_profile_export USING btree (id)
+
+table public.workload_profile_failure
+  cluster_id text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  message text not null
+  failed_at timestamp without time zone not null
+  constraint workload_profile_failure_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, cluster_id)
+  CREATE UNIQUE INDEX workload_profile_failure_pkey ON public.workload_profile_failure USING btree (pod_namespace,
+      workload_kind, workload_name, cluster_id)
+
+table public.workload_profile_version
+  cluster_id text collate "C" not null
+  pod_namespace text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  revision integer not null
+  content_hash text collate "C" not null
+  dimension_hashes json not null
+  posture json not null
+  snapshot json not null
+  created_at timestamp without time zone not null
+  constraint workload_profile_version_revision_check CHECK ((revision > 0))
+  constraint workload_profile_version_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, revision,
+      cluster_id)
+  CREATE INDEX workload_profile_version_oldest ON public.workload_profile_version USING btree (created_at)
+  CREATE UNIQUE INDEX workload_profile_version_pkey ON public.workload_profile_version USING btree (pod_namespace,
+      workload_kind, workload_name, revision, cluster_id)
+
 table public.workload_syscalls with (fillfactor=80)
   pod_namespace text collate "C" not null
   workload_kind text collate "C" not null

@@ -85,9 +85,15 @@ function observe(c: Context, { log, metrics }: Deps, ms: number): void {
 // Clients must not choose the value of a label.
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
+function refusal(c: Context, { status, message, headers, code }: HttpError): Response {
+  const error = code ?? (status === 400 && c.get('hasCodedErrors') ? 'bad_request' : undefined)
+  if (error === undefined) return respond(c, status, message, headers)
+  return respond(c, status, JSON.stringify({ error, message }), { ...headers, 'content-type': 'application/json' })
+}
+
 /** Renders the errors of all routes: typed errors with their status and text, unknown ones with a fixed text. */
 function onError(error: Error, c: Context): Response {
-  if (error instanceof HttpError) return respond(c, error.status, error.message, error.headers)
+  if (error instanceof HttpError) return refusal(c, error)
   if (error instanceof DatabaseBusy) {
     const seconds = error.retryAfterSeconds
     return respond(c, 503, `${error.message}; retry in ${seconds} seconds`, { 'retry-after': String(seconds) })

@@ -3,6 +3,7 @@
 export { clientGone, HttpError, noData } from '../errors.ts'
 export { access } from './access.ts'
 export { charge, chargeRows, kib } from './charge.ts'
+export { BAD_REQUEST, CodedError, coded, codedErrors } from './coded-errors.ts'
 export * from './request/fields.ts'
 export { listOf, recordOf } from './request/first-fault.ts'
 export { body, lookup, NoParameters, params, query } from './request/validate.ts'

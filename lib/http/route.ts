@@ -12,7 +12,7 @@ import { document, type RouteDoc } from '../openapi/declare.ts'
  */
 export type Env = {
   Bindings: Partial<HttpBindings>
-  Variables: { deps: AppDeps; requestId: string; bytes: number; share?: Share }
+  Variables: { deps: AppDeps; requestId: string; bytes: number; share?: Share; hasCodedErrors?: true }
 }
 
 export type { Deps } from '../app/deps.ts'
