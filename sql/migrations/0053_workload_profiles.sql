@@ -62,3 +62,7 @@ create table workload_profile_export (
 
 create index workload_profile_export_of_workload
   on workload_profile_export (pod_namespace, workload_kind, workload_name, exported_at desc, id desc);
+
+-- The edges of a workload, and those of a pod whose workload was not known. Only the job that counts edges writes them.
+-- squawk-ignore require-concurrent-index-creation
+create index flow_edge_by_workload on flow_edge (pod_namespace, pod_workload_kind, pod_workload_name, pod_name);
