@@ -3,5 +3,13 @@ export { canonicalJson, type DimensionHashes, type HashedSnapshot, hashSnapshot 
 export { readPair, type StoredContent } from './pair.ts'
 export { ProfileDiff, type Version, VersionPage, type VersionPosture, WholeVersion } from './record.ts'
 export { revisionNotFound, revisionOrNull, revisionSegment } from './revision.ts'
-export { storeFailure, storeProfile, storeVersion } from './store.ts'
-export { FindingCounts, NO_SUMMARY, SummaryDimensions, SummaryDrift, SummaryPosture, summaryOf } from './summary.ts'
+export { type StoredVersion, storeFailure, storeProfile, storeVersion } from './store.ts'
+export {
+  FindingCounts,
+  NO_SUMMARY,
+  type ProfileSummary,
+  SummaryDimensions,
+  SummaryDrift,
+  SummaryPosture,
+  summaryOf,
+} from './summary.ts'
