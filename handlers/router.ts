@@ -68,7 +68,11 @@ import vulnerabilities from './vulnerabilities.get.ts'
 import workloadCapabilities from './workloads/capabilities.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
 import workloadPolicy from './workloads/networkpolicy.get.ts'
+import workloadProfileDiff from './workloads/profile-diff.get.ts'
+import workloadProfileVersion from './workloads/profile-version.get.ts'
+import workloadProfileVersions from './workloads/profile-versions.get.ts'
 import workloadRuntime from './workloads/runtime.get.ts'
+import workloads from './workloads.get.ts'
 
 /** The whole API. */
 export const routes = [
@@ -95,4 +99,5 @@ export const routes = [
   ...[computeSamples, computeLatest, computeNodes],
   ...[computeMinutes, computeHistory, computeContention],
   ...[computeFindings],
+  ...[workloads, workloadProfileVersions, workloadProfileVersion, workloadProfileDiff],
 ]
