@@ -5,7 +5,7 @@ import type { InventoryRow } from '../inventory.ts'
 import { MAX_SIGNERS } from '../record/images.ts'
 import { runningPairs } from './containers.ts'
 
-/** Vulnerabilities that a finding names. */
+/** Vulnerabilities of a group, and of a finding, that are named; `vulnerabilities_of_workload` has the same number. */
 export const MAX_NAMED = 5
 /** Characters of a signer that are read; fewer bytes are shown. */
 const MAX_SIGNER_CHARS = 512
@@ -59,8 +59,7 @@ export interface ImageFacts {
 export const NO_FACTS: ImageFacts = { signatures: [], scanned: [], oldestScanAt: null, vulnerabilities: [] }
 
 // A report counts once the summary has its vulnerabilities: before that, none in `image_cve` does not mean that there
-// are none. States of use and tiers are those of `count_cves`, for the containers of one workload. Nothing is unused
-// where the use of the image is not current. Rows of `package_use` are looked up, since an image may have many users.
+// are none.
 const READ = fixed<[ImageFacts]>(`
   with asked as materialized (
     select $1::text as namespace, $2::text as workload_kind, $3::text as workload_name, $4::text::json as pairs,
@@ -108,71 +107,16 @@ const READ = fixed<[ImageFacts]>(`
       where s.image_digest = d.digest and s.payloads ~ '(^|\\n)vulnerabilities '
       offset 0) s
     where r.scanned_at is not null),
-  containers as materialized (
-    select p.container, p.digest, u.image_digest is not null and u.reason is null as is_watched, u.exposure
-    from asked a
-    cross join pairs p
-    left join lateral (
-      select u.image_digest, u.reason, u.exposure
-      from container_use u
-      where u.image_digest = p.digest and u.pod_namespace = a.namespace and u.workload_kind = a.workload_kind
-        and u.workload_name = a.workload_name and u.container_name = p.container and u.cluster_id = 'primary'
-      offset 0) u on true),
-  current_use as materialized (
-    select r.digest
-    from reports r
-    where exists (select from containers c where c.digest = r.digest and c.is_watched) and is_use_current(r.digest)),
-  hits as materialized (
-    select c.*
-    from reports r
-    cross join lateral (select c.* from image_cve c where c.image_digest = r.digest offset 0) c),
-  packages as materialized (
-    select distinct h.image_digest, p.name collate "C" as name from hits h cross join unnest(h.used_packages) p(name)),
-  used as materialized (
-    select h.vuln_id, h.image_digest, k.container
-    from (
-      select p.image_digest, p.name, c.container
-      from asked a
-      cross join packages p
-      join containers c on c.digest = p.image_digest
-      cross join lateral (
-        select from package_use k
-        where k.image_digest = p.image_digest and k.package_name = p.name and k.pod_namespace = a.namespace
-          and k.workload_kind = a.workload_kind and k.workload_name = a.workload_name
-          and k.container_name = c.container and k.cluster_id = 'primary'
-        offset 0) k) k
-    join (select h.vuln_id, h.image_digest, p.name from hits h cross join unnest(h.used_packages) p(name)) h
-      on h.image_digest = k.image_digest and h.name = k.name
-    group by h.vuln_id, h.image_digest, k.container),
-  judged as materialized (
-    select h.vuln_id, h.image_digest, h.severity, h.is_fixable, h.max_score, bool_or(u.vuln_id is not null) as is_used,
-           bool_or(w.is_live) as is_live,
-           coalesce(bool_or(coalesce(c.exposure = 'exposed', r.unknown_is_exposed)) filter (where w.is_live), false)
-             as is_exposed
-    from tier_rule r
-    cross join hits h
-    join containers c on c.digest = h.image_digest
-    left join used u on u.vuln_id = h.vuln_id and u.image_digest = h.image_digest and u.container = c.container
-    left join current_use n on n.digest = h.image_digest
-    cross join lateral (
-      select u.vuln_id is not null or not c.is_watched or not h.is_provable or n.digest is null as is_live) w
-    where r.is_only
-    group by h.vuln_id, h.image_digest, h.severity, h.is_fixable, h.max_score),
-  cves as materialized (
-    select j.vuln_id, min(j.severity) as severity, bool_or(j.is_fixable) as is_fixable, max(j.max_score) as max_score,
-           bool_or(j.is_used) as is_used,
-           min(tier_of(j.is_live, j.severity, j.is_fixable, f.kev or f.epss >= r.epss, j.is_exposed)) as tier
-    from tier_rule r
-    cross join judged j
-    left join lateral (select f.kev, f.epss from cve_fact f where f.vuln_id = j.vuln_id offset 0) f on true
-    where r.is_only
-    group by j.vuln_id),
   groups as materialized (
-    select c.severity, c.tier, count(*) as count, count(*) filter (where c.is_fixable) as fixable,
-           count(*) filter (where c.is_used) as "inUse",
-           (array_agg(c.vuln_id order by c.max_score desc nulls last, c.vuln_id))[:${MAX_NAMED}] as ids
-    from cves c
-    group by c.severity, c.tier)
+    select v.severity, v.tier, v.count, v.fixable, v.in_use as "inUse", v.ids
+    from asked a
+    cross join (
+      select array_agg(p.container) as containers, array_agg(p.digest) as digests
+      from pairs p
+      where p.digest in (select r.digest from reports r)) s
+    cross join lateral vulnerabilities_of_workload(
+      a.namespace, a.workload_kind, a.workload_name, s.containers, s.digests) v
+    where s.digests is not null)
   select (select coalesce(json_agg(s order by s.digest), '[]') from signatures s) as signatures,
          (select coalesce(json_agg(r.digest order by r.digest), '[]') from reports r) as scanned,
          (select wire_time(min(r.scanned_at)) || 'Z' from reports r) as "oldestScanAt",
