@@ -84,6 +84,18 @@ export const FIXED: readonly Fixed[] = [
   },
   ...plainTokens('broker', 'broker.env', ['BROKER_TOKEN_READ', 'BROKER_TOKEN_INGEST', 'BROKER_AUTH_TOKEN']),
   {
+    name: 'BROKER_TOKEN_ADMIN_FILE',
+    program: 'broker',
+    by: 'broker.env',
+    reason: 'The key `admin` of `broker.auth.existingSecret` may be missing, but a mounted file may not.',
+  },
+  ...['BROKER_TOKEN_CATALOG', 'BROKER_TOKEN_CATALOG_FILE'].map((name) => ({
+    name,
+    program: 'broker' as const,
+    by: 'broker.env' as const,
+    reason: 'It opens nothing: the broker has no catalog of nodes.',
+  })),
+  {
     name: 'CORS_ORIGINS',
     program: 'broker',
     by: 'broker.env',

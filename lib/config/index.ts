@@ -16,6 +16,8 @@ const TOKEN_VARIABLES = [
   'BROKER_TOKEN_READ',
   'BROKER_TOKEN_INGEST',
   'BROKER_TOKEN_SUPPLYCHAIN',
+  'BROKER_TOKEN_ADMIN',
+  'BROKER_TOKEN_CATALOG',
   'BROKER_AUTH_TOKEN',
 ] as const
 export type TokenVariable = (typeof TOKEN_VARIABLES)[number]
@@ -31,6 +33,8 @@ const TOKEN_MEANINGS: Record<TokenVariable, string> = {
     'Token with the scope `read`, or two tokens separated by a comma. Any token turns authentication on.',
   BROKER_TOKEN_INGEST: 'Token with the scopes `ingest` and `read`.',
   BROKER_TOKEN_SUPPLYCHAIN: 'Token with the scopes `supplychain` and `read`.',
+  BROKER_TOKEN_ADMIN: 'Token with all scopes; the only one that may record an export of a profile.',
+  BROKER_TOKEN_CATALOG: 'Opens nothing: this broker has no routes of that scope. It must differ from all other tokens.',
   BROKER_AUTH_TOKEN: 'Shared token of older installations: `read` and `ingest`.',
 }
 
@@ -63,6 +67,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const tokens = TOKEN_VARIABLES.flatMap((variable) => readToken(variable, env, errors, warnings))
   for (const name of unknownTokens(TOKEN_VARIABLES, env))
     warnings.push(`${name}: unknown variable; it grants nothing and does not turn authentication on`)
+  if (tokens.some(({ variable }) => variable === 'BROKER_TOKEN_CATALOG')) warnings.push(NO_CATALOG)
   const isUrlInvalid = values.databaseUrl === null && trimmed(env, 'DATABASE_URL') !== ''
   const database = isUrlInvalid ? null : readDatabase(values.databaseUrl, env, errors, warnings)
   if (values.nodeEnv === 'production' && trimmed(env, 'DATABASE_URL') === '' && trimmed(env, 'PGHOST') === '')
@@ -83,6 +88,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     warnings,
   }
 }
+
+const NO_CATALOG = 'BROKER_TOKEN_CATALOG: this broker has no routes of the catalog of nodes; the token opens nothing'
 
 const OPEN_WORKLOAD_LABELS =
   'METRICS_WORKLOAD_LABELS: tokens are set, but /metrics needs none and names namespaces and workloads; `admin` ' +

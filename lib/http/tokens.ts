@@ -12,7 +12,7 @@ export interface Tokens extends TokenHolder<TokenVariable> {
   readonly sources: readonly string[]
   /**
    * The scopes that an `Authorization` header grants, null when it carries no known token. With no token configured
-   * every caller may read and ingest; supply-chain data always needs a token of its own.
+   * every caller may read, ingest and administer; supply-chain data always needs a token.
    */
   authenticate(header: string | undefined): ReadonlySet<Scope> | null
 }
@@ -24,9 +24,12 @@ const grants: Record<TokenVariable, ReadonlySet<Scope>> = {
   BROKER_TOKEN_READ: new Set(['open', 'read']),
   BROKER_TOKEN_INGEST: new Set(['open', 'ingest', 'read']),
   BROKER_TOKEN_SUPPLYCHAIN: new Set(['open', 'supplychain', 'read']),
+  BROKER_TOKEN_ADMIN: new Set(['open', 'read', 'ingest', 'supplychain', 'admin']),
+  // It will open the routes of the catalog of nodes, which this broker does not have.
+  BROKER_TOKEN_CATALOG: new Set(['open']),
   BROKER_AUTH_TOKEN: new Set(['open', 'read', 'ingest']),
 }
-const withoutAuth: ReadonlySet<Scope> = new Set(['open', 'read', 'ingest'])
+const withoutAuth: ReadonlySet<Scope> = new Set(['open', 'read', 'ingest', 'admin'])
 
 /**
  * The configured tokens (docs/contract.md#authentication), compared by digest: one length for all, so that the time of

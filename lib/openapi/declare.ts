@@ -5,7 +5,7 @@
 import type { z } from 'zod'
 
 /** The scope that a route needs; `open` needs no token. */
-export type Scope = 'open' | 'read' | 'ingest' | 'supplychain'
+export type Scope = 'open' | 'read' | 'ingest' | 'supplychain' | 'admin'
 
 /** A body of another content type: text that is sent as it is, or JSON where the content type ends in `+json`. */
 export interface TypedBody {

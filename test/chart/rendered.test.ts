@@ -626,6 +626,7 @@ one(
       BROKER_TOKEN_READ_FILE: files('read'),
       BROKER_TOKEN_INGEST_FILE: files('ingest'),
       BROKER_TOKEN_SUPPLYCHAIN: secretKey('broker-tokens', 'supplychain', true),
+      BROKER_TOKEN_ADMIN: secretKey('broker-tokens', 'admin', true),
     })
     assert.deepEqual(mountedKeys(broker), { read: false, 'read-next': true, ingest: false, 'ingest-next': true })
     const frontend = object('frontend-scoped', 'Deployment', 'frontend')

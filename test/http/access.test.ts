@@ -15,6 +15,7 @@ const mounts = [
   route().get('/read/:name', access('read'), (c) => sendJson(c, JSON.stringify(c.req.param('name')))),
   route().post('/ingest', access('ingest'), (c) => sendJson(c, '"ingest"')),
   route().post('/supply', access('supplychain'), (c) => sendJson(c, '"supply"')),
+  route().post('/admin', access('admin'), (c) => sendJson(c, '"admin"')),
 ]
 const withAuth = createApp(guarded.deps, mounts)
 const withoutAuth = createApp(open.deps, mounts)
@@ -28,17 +29,23 @@ const bearer = (variable: keyof typeof TOKENS) => `Bearer ${TOKENS[variable]}`
 
 test('each token gives access to the routes of its scopes and to no other', async () => {
   const reach = {
-    BROKER_TOKEN_READ: { 'GET /read/x': true, 'POST /ingest': false, 'POST /supply': false },
-    BROKER_TOKEN_INGEST: { 'GET /read/x': true, 'POST /ingest': true, 'POST /supply': false },
-    BROKER_TOKEN_SUPPLYCHAIN: { 'GET /read/x': true, 'POST /ingest': false, 'POST /supply': true },
-    BROKER_AUTH_TOKEN: { 'GET /read/x': true, 'POST /ingest': true, 'POST /supply': false },
+    BROKER_TOKEN_READ: { 'GET /read/x': true, 'POST /ingest': false, 'POST /supply': false, 'POST /admin': false },
+    BROKER_TOKEN_INGEST: { 'GET /read/x': true, 'POST /ingest': true, 'POST /supply': false, 'POST /admin': false },
+    BROKER_TOKEN_SUPPLYCHAIN: {
+      'GET /read/x': true,
+      'POST /ingest': false,
+      'POST /supply': true,
+      'POST /admin': false,
+    },
+    BROKER_TOKEN_ADMIN: { 'GET /read/x': true, 'POST /ingest': true, 'POST /supply': true, 'POST /admin': true },
+    BROKER_AUTH_TOKEN: { 'GET /read/x': true, 'POST /ingest': true, 'POST /supply': false, 'POST /admin': false },
   }
   for (const [variable, routesOf] of Object.entries(reach)) {
     for (const [name, isOpen] of Object.entries(routesOf)) {
       const [method, path] = name.split(' ') as [string, string]
       const answer = await ask(withAuth, method, path, bearer(variable as keyof typeof TOKENS))
       if (isOpen) assert.equal(answer.status, 200, `${variable} ${name}`)
-      else assertForbidden(answer, path === '/ingest' ? 'ingest' : 'supplychain')
+      else assertForbidden(answer, path === '/supply' ? 'supplychain' : path.slice(1))
     }
   }
 })
@@ -55,6 +62,7 @@ test('without a known token every route except the open ones is 401 with WWW-Aut
     assertUnauthorized(await ask(withAuth, 'GET', '/read/x', authorization))
     assertUnauthorized(await ask(withAuth, 'POST', '/ingest', authorization))
     assertUnauthorized(await ask(withAuth, 'POST', '/supply', authorization))
+    assertUnauthorized(await ask(withAuth, 'POST', '/admin', authorization))
   }
 })
 
@@ -126,10 +134,11 @@ test('HEAD needs the same scope as GET', async () => {
   assert.equal((await ask(withAuth, 'HEAD', '/open')).status, 200)
 })
 
-test('without a configured token anyone may read and ingest, but not write supply-chain data', async () => {
+test('without a configured token anyone may read, ingest and administer, but not write supply-chain data', async () => {
   for (const authorization of [undefined, 'Bearer whatever']) {
     assert.equal((await ask(withoutAuth, 'GET', '/read/x', authorization)).status, 200)
     assert.equal((await ask(withoutAuth, 'POST', '/ingest', authorization)).status, 200)
+    assert.equal((await ask(withoutAuth, 'POST', '/admin', authorization)).status, 200)
     assertForbidden(await ask(withoutAuth, 'POST', '/supply', authorization), 'supplychain')
     assert.deepEqual((await ask(withoutAuth, 'GET', '/nothing', authorization)).text, '')
   }
@@ -155,6 +164,7 @@ test('every route is listed with its scope; middleware for all paths is not a ro
       ['GET /read/:name', 'read'],
       ['POST /ingest', 'ingest'],
       ['POST /supply', 'supplychain'],
+      ['POST /admin', 'admin'],
     ],
   )
 })

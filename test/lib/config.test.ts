@@ -406,6 +406,8 @@ test('each token comes from its variable or from a file, whose line end is not p
     'BROKER_TOKEN_READ',
     'BROKER_TOKEN_INGEST',
     'BROKER_TOKEN_SUPPLYCHAIN',
+    'BROKER_TOKEN_ADMIN',
+    'BROKER_TOKEN_CATALOG',
     'BROKER_AUTH_TOKEN',
   ] as const) {
     assert.deepEqual(loadConfig({ [variable]: secret }).tokens, [{ variable, source: variable, value: secret }])
@@ -445,17 +447,19 @@ test('a token that no header can carry gives a warning', () => {
 })
 
 test('a token under an unknown name gives a warning with the variable, and grants nothing', () => {
-  for (const name of [
-    'BROKER_TOKEN_ADMIN',
-    'BROKER_TOKEN_CATALOG',
-    'BROKER_TOKEN_CATALOG_FILE',
-    'BROKER_TOKEN_INJEST',
-  ]) {
+  for (const name of ['BROKER_TOKEN_ADMINS', 'BROKER_TOKEN_CATALOG_FILES', 'BROKER_TOKEN_INJEST']) {
     const { warnings, tokens } = loadConfig({ [name]: secret })
     assert.deepEqual(warnings, [`${name}: unknown variable; it grants nothing and does not turn authentication on`])
     assert.deepEqual(tokens, [])
   }
   assert.deepEqual(loadConfig({ BROKER_TOKEN_ADMIN: ' ', BROKER_TOKEN_READ_FILE: '' }).warnings, [])
+})
+
+test('a token for the catalog of nodes gives a warning that it opens nothing, and turns authentication on', () => {
+  const { warnings, tokens } = loadConfig({ BROKER_TOKEN_CATALOG: secret, METRICS_WORKLOAD_LABELS: 'off' })
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0]!, /^BROKER_TOKEN_CATALOG: .*opens nothing$/)
+  assert.equal(tokens.length, 1)
 })
 
 test('the printed configuration has neither tokens nor the password', () => {

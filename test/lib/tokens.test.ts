@@ -10,11 +10,15 @@ import { createTokens } from '../../lib/http/tokens.ts'
 const read = 'tok-read-5b1c0f9a7e21'
 const ingest = 'tok-ingest-c2d84e6f0b35'
 const supplychain = 'tok-supply-90ad3f7712ce'
+const admin = 'tok-admin-1f6e0c9b3a72'
+const catalog = 'tok-catalog-7d20b85e4c19'
 const shared = 'tok-shared-e4471b8d6a0f'
 const all = {
   BROKER_TOKEN_READ: read,
   BROKER_TOKEN_INGEST: ingest,
   BROKER_TOKEN_SUPPLYCHAIN: supplychain,
+  BROKER_TOKEN_ADMIN: admin,
+  BROKER_TOKEN_CATALOG: catalog,
   BROKER_AUTH_TOKEN: shared,
 }
 
@@ -28,12 +32,14 @@ test('each variable grants its scopes', () => {
   assert.deepEqual(granted(all, `Bearer ${read}`), ['open', 'read'])
   assert.deepEqual(granted(all, `Bearer ${ingest}`), ['ingest', 'open', 'read'])
   assert.deepEqual(granted(all, `Bearer ${supplychain}`), ['open', 'read', 'supplychain'])
+  assert.deepEqual(granted(all, `Bearer ${admin}`), ['admin', 'ingest', 'open', 'read', 'supplychain'])
+  assert.deepEqual(granted(all, `Bearer ${catalog}`), ['open'])
   assert.deepEqual(granted(all, `Bearer ${shared}`), ['ingest', 'open', 'read'])
 })
 
-test('with no token configured everyone may read and ingest, and nobody may write supply-chain data', () => {
+test('with no token configured everyone may read, ingest and administer, and nobody may write supply-chain data', () => {
   for (const header of [undefined, '', 'Bearer whatever', 'Basic x'])
-    assert.deepEqual(granted({}, header), ['ingest', 'open', 'read'])
+    assert.deepEqual(granted({}, header), ['admin', 'ingest', 'open', 'read'])
   assert.equal(tokens({}).enabled, false)
   assert.equal(tokens({ BROKER_TOKEN_READ: '  ' }).enabled, false)
 })

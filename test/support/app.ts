@@ -14,6 +14,7 @@ export const TOKENS = {
   BROKER_TOKEN_READ: 'read-token-for-tests',
   BROKER_TOKEN_INGEST: 'ingest-token-for-tests',
   BROKER_TOKEN_SUPPLYCHAIN: 'supplychain-token-for-tests',
+  BROKER_TOKEN_ADMIN: 'admin-token-for-tests',
   BROKER_AUTH_TOKEN: 'shared-token-for-tests',
 }
 

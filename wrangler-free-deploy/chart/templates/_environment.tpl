@@ -280,6 +280,13 @@ nobody. So does one without `supplychain` where the component runs: it drops for
       key: supplychain
       optional: true
 {{- end }}
+# Nobody needs it but those who record exports of profiles.
+- name: BROKER_TOKEN_ADMIN
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.broker.auth.existingSecret | quote }}
+      key: admin
+      optional: true
 {{- else if eq .Values.broker.auth.mode "shared" -}}
 - name: BROKER_AUTH_TOKEN_FILE
   value: {{ $folder }}/token,{{ $folder }}/token-next
