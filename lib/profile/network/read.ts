@@ -62,7 +62,7 @@ export const PODS = `
     from asked a
     join pod p on a.kind = 'Pod' and p.pod_name = a.name and p.pod_namespace = a.namespace and p.workload_kind is null)`
 
-const ORDER = `is_ingress desc, protocol, port, peer_namespace, peer_workload_kind,
+const ORDER = `is_ingress desc, protocol, length(port), port, peer_namespace, peer_workload_kind,
            coalesce(peer_workload_name, peer_name), ip, peer_kind`
 
 const EDGES = fixed<EdgeRow[]>(`

@@ -1,19 +1,16 @@
 /** The connections of a workload in a version of its profile (docs/contract.md#workload-profiles). */
-import type { SnapshotRule } from '../snapshot.ts'
+import { MAX_SNAPSHOT_RULES, type SnapshotRule } from '../snapshot.ts'
 import { peerKind, portOf } from './peer.ts'
 import type { EdgeRow } from './read.ts'
 
-/** Rules of a version; the rest, in their order, is left out. */
-const MAX_RULES = 2_000
-
-/** Distinct rules, sorted by direction, peer, protocol and port. */
+/** Distinct rules, sorted by direction, peer, protocol and port; the first 2 000. */
 export function networkSnapshot(edges: readonly EdgeRow[]): { readonly rules: readonly SnapshotRule[] } {
   const rules = new Map<string, SnapshotRule>()
   for (const edge of edges) {
     const rule = ruleOf(edge)
     rules.set(JSON.stringify([rule.direction, rule.peer, rule.protocol, rule.port]), rule)
   }
-  return { rules: [...rules.values()].sort(inOrder).slice(0, MAX_RULES) }
+  return { rules: [...rules.values()].sort(inOrder).slice(0, MAX_SNAPSHOT_RULES) }
 }
 
 const ruleOf = (edge: EdgeRow): SnapshotRule => ({
