@@ -284,6 +284,11 @@ export const rows = {
     [0, MAX_DAYS],
     'Days that the last result of a signature check is kept; 0 = as long as the image is known.',
   ),
+  isSignatureDiscoveryEnabled: flag(
+    'SIGNATURE_DISCOVERY_ENABLED',
+    true,
+    'Whether something looks for signatures of images. If not, profiles show them as not configured.',
+  ),
   annotationPrefix: dnsName(
     'ANNOTATION_PREFIX',
     'kguardian.dev',

@@ -185,6 +185,7 @@ one('the defaults of the chart are those of the broker, except where a cluster n
     'databaseUrl',
     'dbMigrationMaxRetries',
     'isLoopbackOnly',
+    'isSignatureDiscoveryEnabled',
     'kubeVersion',
     'listen',
     'memoryLimitMb',
@@ -902,8 +903,9 @@ one('values of the supply chain reach the broker', () => {
       config.inUseWindowHours,
       config.tierEpss,
       config.isUnknownExposed,
+      config.isSignatureDiscoveryEnabled,
     ],
-    ['kguardian', 'policy.example.com', 'admin', 33_554_432, 1800, 0, 0, 7200, 1000, 72, 0.5, false],
+    ['kguardian', 'policy.example.com', 'admin', 33_554_432, 1800, 0, 0, 7200, 1000, 72, 0.5, false, true],
   )
 })
 

@@ -32,7 +32,7 @@ for (const { path, fallback, variable } of contractValues) {
     if (variable !== undefined)
       assert.deepEqual(
         variablesOfValue(path, variables).map(({ name }) => name),
-        [variable],
+        [variable].flat(),
       )
   })
 }

@@ -65,6 +65,7 @@ test('an empty environment gives the defaults', () => {
     tierEpss: 0.1,
     isUnknownExposed: true,
     attestationRetentionDays: 7,
+    isSignatureDiscoveryEnabled: true,
     annotationPrefix: 'kguardian.dev',
     seccompProfileDir: 'kguardian',
     seccompProfilesCacheTtlSecs: 10,

@@ -190,6 +190,8 @@
   value: {{ .Values.broker.supplychain.tier.unknownExposureAsExposed | quote }}
 - name: IMAGE_ATTESTATION_RETENTION_DAYS
   value: {{ .Values.broker.supplychain.retention.attestationDays | int64 | quote }}
+- name: SIGNATURE_DISCOVERY_ENABLED
+  value: {{ and .Values.supplychain.enabled .Values.supplychain.signatureDiscovery.enabled | quote }}
 - name: SECCOMP_PROFILE_DIR
   value: {{ .Values.broker.seccomp.profileDir | quote }}
 - name: SECCOMP_PROFILES_CACHE_TTL_SECS
