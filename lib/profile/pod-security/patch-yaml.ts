@@ -8,10 +8,12 @@ const HEADER =
   '# Recommendation only: nothing was applied. Review it before use.\n' +
   '# Target: level restricted of the Pod Security Standards of Kubernetes.\n'
 
+const STEP = '  '
+
 /** YAML under the path of the template of this kind of workload. */
 export function patchYaml(workloadKind: string, { pod, containers }: Patch): string {
   const spec = { ...pod, ...listOf('init', containers), ...listOf('regular', containers) }
-  return HEADER + linesOf(underTemplate(workloadKind, spec)).join('')
+  return HEADER + textOf(underTemplate(workloadKind, spec))
 }
 
 function underTemplate(workloadKind: string, spec: JsonObject): JsonObject {
@@ -26,16 +28,19 @@ function listOf(kind: 'init' | 'regular', containers: readonly PatchedContainer[
   return { [LISTS[kind]]: ofKind.map(({ name, patch }) => ({ name, securityContext: patch })) }
 }
 
-/** Lines of a mapping. Its lists are of texts, in one line, or of mappings. */
-const linesOf = (mapping: object, indent = ''): string[] =>
-  Object.entries(mapping).flatMap(([key, value]) => {
-    if (isObject(value)) return [`${indent}${key}:\n`, ...linesOf(value, `${indent}  `)]
-    if (!Array.isArray(value)) return [`${indent}${key}: ${typeof value === 'string' ? yamlScalar(value) : value}\n`]
-    if (!value.some(isObject)) return [`${indent}${key}: [${value.map((text) => JSON.stringify(text)).join(', ')}]\n`]
-    return [`${indent}${key}:\n`, ...value.flatMap((item) => itemLines(item, indent))]
-  })
-
-const itemLines = (item: object, indent: string): string[] => {
-  const [first, ...others] = linesOf(item, `${indent}  `)
-  return [`${indent}- ${first!.trimStart()}`, ...others]
+/** The text of a mapping. Its lists are of texts, in one line, or of mappings. */
+function textOf(mapping: object, indent = ''): string {
+  let text = ''
+  for (const [key, value] of Object.entries(mapping)) {
+    const start = `${indent}${key}:`
+    if (isObject(value)) text += `${start}\n${textOf(value, indent + STEP)}`
+    else if (!Array.isArray(value)) text += `${start} ${typeof value === 'string' ? yamlScalar(value) : value}\n`
+    else if (value.some(isObject)) text += `${start}\n${value.map((item) => itemText(item, indent)).join('')}`
+    else text += `${start} [${value.map((one) => JSON.stringify(one)).join(', ')}]\n`
+  }
+  return text
 }
+
+/** The dash of an item takes the place of the indent of its first line. */
+const itemText = (item: object, indent: string): string =>
+  `${indent}- ${textOf(item, indent + STEP).slice(indent.length + STEP.length)}`
