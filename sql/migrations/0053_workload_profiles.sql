@@ -16,8 +16,7 @@ create table workload_profile_version (
   primary key (pod_namespace, workload_kind, workload_name, revision, cluster_id)
 );
 
-create index workload_profile_version_oldest
-  on workload_profile_version (created_at, pod_namespace, workload_kind, workload_name, revision);
+create index workload_profile_version_oldest on workload_profile_version (created_at);
 
 -- What GET /workloads lists. `summary` has the parts of an item that come from the profile. `has_drift` and `is_full`
 -- (the snapshot has as many network rules as it may have) are for metrics; they rarely change, so that most updates
@@ -80,4 +79,4 @@ create table workload_profile_export (
 create index workload_profile_export_of_workload
   on workload_profile_export (pod_namespace, workload_kind, workload_name, exported_at desc, id desc);
 
-create index workload_profile_export_oldest on workload_profile_export (exported_at, id);
+create index workload_profile_export_oldest on workload_profile_export (exported_at);
