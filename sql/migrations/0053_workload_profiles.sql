@@ -16,8 +16,7 @@ create table workload_profile_version (
   primary key (pod_namespace, workload_kind, workload_name, revision, cluster_id)
 );
 
-create index workload_profile_version_oldest
-  on workload_profile_version (created_at, pod_namespace, workload_kind, workload_name, revision);
+create index workload_profile_version_oldest on workload_profile_version (created_at);
 
 -- What GET /workloads lists. `summary` has the parts of an item that come from the profile. `has_drift` and `is_full`
 -- (the snapshot has as many network rules as it may have) are for metrics; they rarely change, so that most updates
@@ -80,8 +79,4 @@ create table workload_profile_export (
 create index workload_profile_export_of_workload
   on workload_profile_export (pod_namespace, workload_kind, workload_name, exported_at desc, id desc);
 
-create index workload_profile_export_oldest on workload_profile_export (exported_at, id);
-
--- The edges of a workload, and those of a pod whose workload was not known. Only the job that counts edges writes them.
--- squawk-ignore require-concurrent-index-creation
-create index flow_edge_by_workload on flow_edge (pod_namespace, pod_workload_kind, pod_workload_name, pod_name);
+create index workload_profile_export_oldest on workload_profile_export (exported_at);

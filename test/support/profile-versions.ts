@@ -2,6 +2,7 @@
 import type { Gate } from '../../lib/db/index.ts'
 import type { WorkloadKey } from '../../lib/profile/built.ts'
 import type { ContainerContext } from '../../lib/profile/record/pod-security.ts'
+import type { Profile } from '../../lib/profile/record/profile.ts'
 import type { Snapshot, SnapshotRule } from '../../lib/profile/snapshot.ts'
 import {
   hashSnapshot,
@@ -107,3 +108,49 @@ export const state = (n: number): Stored => ({
 
 export const profilePath = ({ namespace, kind, name }: WorkloadKey, rest: string) =>
   `/workloads/${[namespace, kind, name].map(encodeURIComponent).join('/')}/profile${rest}`
+
+const envelope = {
+  status: 'unknown' as const,
+  coverage: { level: 'none' as const, fraction: null, observedSince: null, note: '' },
+  reasons: [],
+}
+
+/** A profile with little in it, and with the parts that its summary shows. */
+export const profileOf = (changes: Partial<Profile> = {}): Profile => ({
+  workload: {
+    ...{ clusterId: 'primary', namespace: 'shop', kind: 'Deployment', name: 'books', transient: false },
+    pods: { live: 0, names: [], truncated: false },
+  },
+  generatedAt: '2026-01-01T00:00:00Z',
+  contentHash: 'fnv1a64:0000000000000000',
+  version: null,
+  snapshotPending: true,
+  posture: { status: 'warn', coverage: 0.25, unknownDimensions: ['network', 'syscalls', 'images'], reasons: [] },
+  attention: [],
+  findings: [],
+  controls: [],
+  readiness: [],
+  exposure: { ingressPeers: null, ingressExternal: null, egressPeers: null, egressExternal: null },
+  drift: { baselines: { export: null, securityContext: null }, evaluated: [], notEvaluated: [], items: [] },
+  capabilities: { windowHours: 168, containers: [] },
+  dimensions: {
+    network: {
+      ...envelope,
+      summary: { egress: { peers: 0, external: 0, ports: [] }, ingress: { peers: 0, external: 0, ports: [] } },
+      ...{ peers: [], truncated: false, policy: { audit: null, enforced: null } },
+    },
+    syscalls: { ...envelope, observed: null, capture: null, cr: null, denials: null },
+    podSecurity: {
+      ...envelope,
+      ...{ status: 'warn', pssVersion: 'v1.34', level: 'baseline', levelConfidence: 'upper_bound' },
+      ...{ unevaluatedChecks: [], pod: { ...POD, failing: [] }, containers: [], recommendation: null },
+      staleContainers: [],
+    },
+    images: {
+      ...envelope,
+      ...{ runningWindowSeconds: 900, containers: [], truncated: false, vulnerabilities: null, supplyChain: null },
+    },
+    compute: { ...envelope, containers: [], truncated: false },
+  },
+  ...changes,
+})
