@@ -67,6 +67,8 @@ import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
 import vulnerabilities from './vulnerabilities.get.ts'
 import workloadCapabilities from './workloads/capabilities.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
+import workloadExport from './workloads/export.get.ts'
+import recordWorkloadExport from './workloads/export.post.ts'
 import workloadPolicy from './workloads/networkpolicy.get.ts'
 import workloadRuntime from './workloads/runtime.get.ts'
 
@@ -95,4 +97,5 @@ export const routes = [
   ...[computeSamples, computeLatest, computeNodes],
   ...[computeMinutes, computeHistory, computeContention],
   ...[computeFindings],
+  ...[workloadExport, recordWorkloadExport],
 ]
