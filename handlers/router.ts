@@ -67,7 +67,10 @@ import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
 import vulnerabilities from './vulnerabilities.get.ts'
 import workloadCapabilities from './workloads/capabilities.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
+import workloadExport from './workloads/export.get.ts'
+import recordWorkloadExport from './workloads/export.post.ts'
 import workloadPolicy from './workloads/networkpolicy.get.ts'
+import workloadProfile from './workloads/profile.get.ts'
 import workloadProfileDiff from './workloads/profile-diff.get.ts'
 import workloadProfileVersion from './workloads/profile-version.get.ts'
 import workloadProfileVersions from './workloads/profile-versions.get.ts'
@@ -99,5 +102,6 @@ export const routes = [
   ...[computeSamples, computeLatest, computeNodes],
   ...[computeMinutes, computeHistory, computeContention],
   ...[computeFindings],
-  ...[workloads, workloadProfileVersions, workloadProfileVersion, workloadProfileDiff],
+  ...[workloads, workloadProfile, workloadProfileVersions, workloadProfileVersion, workloadProfileDiff],
+  ...[workloadExport, recordWorkloadExport],
 ]

@@ -4,13 +4,21 @@
 export class HttpError extends Error {
   readonly status: number
   readonly headers: Record<string, string>
-  /** With a code the body is JSON: `{"error": code, "message": text}`. */
+  /** With a code the body is JSON: `{"error": code, "message": text}`, then the `facts`. */
   readonly code: string | undefined
-  constructor(status: number, message: string, headers: Record<string, string> = {}, code?: string) {
+  readonly facts: object
+  constructor(
+    status: number,
+    message: string,
+    headers: Record<string, string> = {},
+    code?: string,
+    facts: object = {},
+  ) {
     super(message)
     this.status = status
     this.headers = headers
     this.code = code
+    this.facts = facts
   }
 }
 

@@ -58,14 +58,14 @@ export async function generate(plan: Plan, options: Options, reserve: ReserveMem
 async function* textOf(plan: Plan, options: Options, slice: Slice): AsyncGenerator<string> {
   yield* headerOf(plan, options)
   let isFirst = true
-  for await (const manifest of manifestsOf(partsOf(plan.groups), options, slice)) {
+  for await (const manifest of namedManifests(partsOf(plan.groups), options, slice)) {
     if (!isFirst) yield '---\n'
     isFirst = false
     yield* yamlOf(manifest)
   }
 }
 
-async function* manifestsOf(groups: readonly Group[], options: Options, slice: Slice): AsyncGenerator<Manifest> {
+function namedManifests(groups: readonly Group[], options: Options, slice: Slice): AsyncGenerator<Manifest> {
   const { format, annotationPrefix, namespace } = options
   const names = namesOf(
     groups,
@@ -76,10 +76,20 @@ async function* manifestsOf(groups: readonly Group[], options: Options, slice: S
     [`${annotationPrefix}/generated-by`]: 'kguardian',
     [`${annotationPrefix}/source`]: 'signatures of running images',
   }
+  return manifestsOf(groups, options, slice, (_, i) => ({ name: names[i]!, annotations }))
+}
+
+/** The policies of groups as objects, in their order; `metadataOf` names the policy of a group. */
+export async function* manifestsOf(
+  groups: readonly Group[],
+  options: Options,
+  slice: Slice,
+  metadataOf: (group: Group, i: number) => { readonly name: string; readonly annotations: object },
+): AsyncGenerator<Manifest> {
   for (const [i, group] of groups.entries()) {
-    const metadata = { name: names[i]!, annotations }
-    if (format === 'policy-engine-a') yield await kyvernoPolicy(group, metadata, options, slice)
-    else if (format === 'native') yield nativePolicy(group, metadata, options)
+    const metadata = metadataOf(group, i)
+    if (options.format === 'policy-engine-a') yield await kyvernoPolicy(group, metadata, options, slice)
+    else if (options.format === 'native') yield nativePolicy(group, metadata, options)
     else yield* policyControllerPolicies(group, metadata, options)
   }
 }

@@ -18,8 +18,13 @@ const ENGINES = {
  * fixed.
  */
 export function* headerOf({ identities, uncovered, elsewhere }: Plan, options: Options): Generator<string> {
-  const { format, wireFormat, isEnforced, namespace } = options
-  const scope = namespace === null ? 'the cluster' : `namespace ${quoted(namespace)}`
+  const { format, wireFormat, isEnforced, namespace, workload } = options
+  const scope =
+    workload === undefined
+      ? namespace === null
+        ? 'the cluster'
+        : `namespace ${quoted(namespace)}`
+      : `workload ${quoted(workload)}`
   yield comment(
     `Image policies in ${isEnforced ? 'enforce' : 'audit'} mode for the images that ${scope} runs: ${wireFormat} ` +
       `(${ENGINES[format]})`,

@@ -16,6 +16,8 @@ export interface Options {
   readonly isEnforced: boolean
   /** Null for the cluster. */
   readonly namespace: string | null
+  /** For people: the workload whose images the policies are for; absent for all of the namespace or the cluster. */
+  readonly workload?: string
   readonly annotationPrefix: string
 }
 

@@ -27,23 +27,33 @@ const running = (scope: string, windowSecs: string, days: string) => `
   left join image_attestation a on a.digest = r.image_digest and a.checked_at >= retention_start(${days}::integer)`
 
 const OF_CLUSTER = fixed<Row[]>(running('', '$1', '$2'))
+const OF_WORKLOAD = fixed<Row[]>(
+  running('w.pod_namespace = $1 and w.workload_kind = $2 and w.workload_name = $3 and', '$4', '$5'),
+)
 const OF_NAMESPACE = fixed<Row[]>(running('w.pod_namespace = $1 and', '$2', '$3'))
 
 // Compares the last segment of the name only: it tells most images apart whatever the registry is called. The inventory
 // takes no part, since policies match the text of pod specs.
-const ELSEWHERE = fixed<(Elsewhere & { readonly containers: number })[]>(`
+const elsewhere = (scope: string, segments: string, windowSecs: string, days: string) => `
   with running as materialized (
     select w.image_digest, w.image_ref, w.pod_namespace
     from workload_container w
-    where w.pod_namespace <> $1
+    where ${scope}
       and split_part(regexp_replace(split_part(btrim(w.image_ref), '@', 1), '^.*/', ''), ':', 1)
-          = any (string_to_array($2, '/'))
-      and is_running(w, $3::integer)
+          = any (string_to_array(${segments}, '/'))
+      and is_running(w, ${windowSecs}::integer)
     limit ${MAX_CONTAINERS + 1})
   select r.image_digest as digest, r.image_ref as reference, r.pod_namespace as namespace, a.verdict, r.containers
   from (select r.image_digest, r.image_ref, r.pod_namespace, count(*)::integer as containers from running r
         group by r.image_digest, r.image_ref, r.pod_namespace) r
-  left join image_attestation a on a.digest = r.image_digest and a.checked_at >= retention_start($4::integer)`)
+  left join image_attestation a on a.digest = r.image_digest and a.checked_at >= retention_start(${days}::integer)`
+
+type Other = Elsewhere & { readonly containers: number }
+
+const OTHER_NAMESPACES = fixed<Other[]>(elsewhere('w.pod_namespace <> $1', '$2', '$3', '$4'))
+const OTHER_WORKLOADS = fixed<Other[]>(
+  elsewhere('w.pod_namespace = $1 and (w.workload_kind, w.workload_name) <> ($2, $3)', '$4', '$5', '$6'),
+)
 
 // In digest order, until the bytes of a batch are used up; the rest is requested again.
 const RESULTS = fixed<{ verdict: SignatureVerdict | null; signatures: string | null; attestations: string | null }[]>(`
@@ -61,6 +71,8 @@ const RESULTS = fixed<{ verdict: SignatureVerdict | null; signatures: string | n
 export interface Scope {
   /** Null for the cluster. */
   readonly namespace: string | null
+  /** Only this workload of the namespace; absent for all of them. */
+  readonly workload?: { readonly kind: string; readonly name: string }
   /** Whether the policies bind other namespaces too. */
   readonly isClusterWide: boolean
   /** Seconds for which a reported container counts as running. */
@@ -70,21 +82,18 @@ export interface Scope {
 }
 
 /**
- * Reads the signers of the running images of a namespace or of the cluster, and of images with the same names in other
- * namespaces if the policies bind these too. Results are read in batches; `reserve` is given the bytes kept of them.
+ * Reads the signers of the running images of a workload, a namespace or the cluster, and of images with the same names
+ * in other workloads or namespaces if the policies bind these too. Results are read in batches; `reserve` is given the bytes kept of them.
  * Throws 422 for more containers or signers than one answer covers, and 499 when `disconnected` fires.
  */
 export async function readCoverage(
   gate: Gate,
-  { namespace, isClusterWide, windowSecs, retentionDays }: Scope,
+  scope: Scope,
   reserve: ReserveMemory = () => {},
   disconnected?: AbortSignal,
 ): Promise<Coverage> {
-  const rows = await gate((sql) =>
-    namespace === null
-      ? OF_CLUSTER(sql, windowSecs, retentionDays)
-      : OF_NAMESPACE(sql, namespace, windowSecs, retentionDays),
-  )
+  const { retentionDays } = scope
+  const rows = await readRunning(gate, scope)
   if (sumOf(rows) > MAX_CONTAINERS) throw tooManyContainers()
   const coverage = new Coverage()
   const slice = new Slice()
@@ -92,9 +101,8 @@ export async function readCoverage(
     coverage.add(row)
     if (slice.isOver) await slice.next()
   }
-  if (isClusterWide && namespace !== null && rows.length > 0) {
-    const segments = coverage.lastSegments().join('/')
-    const others = await gate((sql) => ELSEWHERE(sql, namespace, segments, windowSecs, retentionDays))
+  const others = rows.length === 0 ? [] : await readOthers(gate, scope, coverage.lastSegments().join('/'))
+  if (others.length > 0) {
     if (sumOf(rows) + sumOf(others) > MAX_CONTAINERS) throw tooManyElsewhere()
     await coverage.addElsewhere(others, slice)
   }
@@ -116,6 +124,27 @@ export async function readCoverage(
     }
   }
   return coverage
+}
+
+function readRunning(gate: Gate, { namespace, workload, windowSecs, retentionDays }: Scope): Promise<Row[]> {
+  return gate((sql) =>
+    namespace === null
+      ? OF_CLUSTER(sql, windowSecs, retentionDays)
+      : workload === undefined
+        ? OF_NAMESPACE(sql, namespace, windowSecs, retentionDays)
+        : OF_WORKLOAD(sql, namespace, workload.kind, workload.name, windowSecs, retentionDays),
+  )
+}
+
+/** Containers outside the scope whose images have names of the scope, which its policies therefore bind too. */
+async function readOthers(gate: Gate, scope: Scope, segments: string): Promise<Other[]> {
+  const { namespace, workload, isClusterWide, windowSecs, retentionDays } = scope
+  if (namespace === null) return []
+  if (workload !== undefined)
+    return gate((sql) =>
+      OTHER_WORKLOADS(sql, namespace, workload.kind, workload.name, segments, windowSecs, retentionDays),
+    )
+  return isClusterWide ? gate((sql) => OTHER_NAMESPACES(sql, namespace, segments, windowSecs, retentionDays)) : []
 }
 
 const sumOf = (rows: readonly { readonly containers: number }[]): number =>

@@ -85,10 +85,13 @@ function observe(c: Context, { log, metrics }: Deps, ms: number): void {
 // Clients must not choose the value of a label.
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
-function refusal(c: Context, { status, message, headers, code }: HttpError): Response {
+function refusal(c: Context, { status, message, headers, code, facts }: HttpError): Response {
   const error = code ?? (status === 400 && c.get('hasCodedErrors') ? 'bad_request' : undefined)
   if (error === undefined) return respond(c, status, message, headers)
-  return respond(c, status, JSON.stringify({ error, message }), { ...headers, 'content-type': 'application/json' })
+  return respond(c, status, JSON.stringify({ error, message, ...facts }), {
+    ...headers,
+    'content-type': 'application/json',
+  })
 }
 
 /** Renders the errors of all routes: typed errors with their status and text, unknown ones with a fixed text. */

@@ -3,27 +3,15 @@ import { z } from 'zod'
 import type { Database } from '../db/index.ts'
 import { HttpError, noData } from '../errors.ts'
 import { Slice } from '../event-loop/slices.ts'
-import { readRange, stillCounting } from '../flows/index.ts'
 import type { RouteDoc } from '../openapi/declare.ts'
 import { captureHeaders, documentedCaptureHeaders } from '../seccomp/index.ts'
 import { comment, type Manifest } from '../text/yaml.ts'
-import { fromPostgres } from '../time/timestamp.ts'
-import type { End, Facts, Workload } from './facts.ts'
-import type { GenerateQuery } from './generate-query.ts'
-import { RESOLVER_NAMESPACES } from './make/dns.ts'
+import { type Everything, type PolicySettings, readAll } from './everything.ts'
+import type { End, Workload } from './facts.ts'
+import { GenerateQuery } from './generate-query.ts'
 import { defaultDenyOf, refusalOf, withNotes, yamlOfDefaultDeny, yamlOfPolicy } from './make/document.ts'
 import { type MadePolicy, type MakeOptions, PolicyMaker } from './make/policy.ts'
 import { workloadText } from './pods.ts'
-import {
-  namespacesOf,
-  type Part,
-  readConnections,
-  readEdgeFacts,
-  readPods,
-  readServices,
-  readWatched,
-  type WatchedWorkload,
-} from './read.ts'
 
 const YAML = 'application/yaml'
 const JSON_TYPE = 'application/json'
@@ -64,13 +52,6 @@ export interface MadeAnswer {
   readonly headers: Record<string, string>
 }
 
-interface Settings {
-  readonly trafficRetentionDays: number
-  readonly flowEdgeRetentionDays: number
-  readonly peerStaleAliveSecs: number
-  readonly annotationPrefix: string
-}
-
 /**
  * The policy of a workload.
  * @throws HttpError 404 if nothing is known of it; 409 if what was observed is not complete
@@ -79,17 +60,39 @@ export async function makePolicy(
   db: Database,
   workload: Workload,
   query: GenerateQuery,
-  config: Settings,
+  config: PolicySettings,
 ): Promise<MadeAnswer> {
-  const { facts, watched, options } = await readAll(db, workload, query, config)
-  const own = watched.find((one) => one.workload.kind === workload.kind && one.workload.name === workload.name)
-  const isEnd = (end: End) => end.type === 'workload' && workloadText(end) === workloadText(workload)
-  if (own === undefined && !facts.connections.some(({ from, to }) => isEnd(from) || isEnd(to))) throw noData()
-  const made = await new PolicyMaker(facts, options).make(workload, own ?? { since: null, silentNodes: [] })
+  const everything = await readAll(db, workload, query, config)
+  const { options } = everything
+  const made = await makeOf(everything, workload, options)
   requireComplete([made], options)
   const isJson = options.output === 'json'
   const text = isJson ? JSON.stringify(withNotes(made, options)) : yamlOfPolicy(made)
   return { text, headers: { ...headersOf([made]), 'content-type': isJson ? JSON_TYPE : YAML } }
+}
+
+/**
+ * The policy of a workload from all that was seen of it, in each of these formats, whether or not that is complete.
+ * @throws HttpError 404 if nothing is known of the workload; 409 if no labels select it alone; 400 for too many edges
+ */
+export async function makeAsSeen(
+  db: Database,
+  workload: Workload,
+  formats: readonly MakeOptions['format'][],
+  { minDays, ...config }: PolicySettings & { readonly minDays: number },
+): Promise<MadePolicy[]> {
+  const query = GenerateQuery.parse({ min_days: String(minDays), acknowledgePartial: 'true' })
+  const everything = await readAll(db, workload, query, config)
+  const made: MadePolicy[] = []
+  for (const format of formats) made.push(await makeOf(everything, workload, { ...everything.options, format }))
+  return made
+}
+
+function makeOf({ facts, watched }: Everything, workload: Workload, options: MakeOptions): Promise<MadePolicy> {
+  const own = watched.find((one) => one.workload.kind === workload.kind && one.workload.name === workload.name)
+  const isEnd = (end: End) => end.type === 'workload' && workloadText(end) === workloadText(workload)
+  if (own === undefined && !facts.connections.some(({ from, to }) => isEnd(from) || isEnd(to))) throw noData()
+  return new PolicyMaker(facts, options).make(workload, own ?? { since: null, silentNodes: [] })
 }
 
 /**
@@ -100,7 +103,7 @@ export async function makePolicies(
   db: Database,
   namespace: string,
   query: GenerateQuery,
-  config: Settings,
+  config: PolicySettings,
 ): Promise<MadeAnswer> {
   const { facts, watched, options } = await readAll(db, { namespace }, query, config)
   if (watched.length === 0) throw noData()
@@ -132,37 +135,6 @@ export async function makePolicies(
   }
   return { text: documents.join('---\n'), headers: { ...headers, 'content-type': YAML } }
 }
-
-interface Everything {
-  readonly facts: Facts
-  readonly watched: readonly WatchedWorkload[]
-  readonly options: MakeOptions
-}
-
-async function readAll(
-  db: Database,
-  part: Exclude<Part, null>,
-  { since, ...query }: GenerateQuery,
-  config: Settings,
-): Promise<Everything> {
-  const { read } = db
-  const range = (await readRange(read, since, null, config.trafficRetentionDays))!
-  const { asOf, now } = await readEdgeFacts(read, range.since, config.flowEdgeRetentionDays)
-  if (asOf === null) throw stillCounting()
-  const connections = await readConnections(read, range, part)
-  const namespaces = [...new Set([part.namespace, ...RESOLVER_NAMESPACES, ...namespacesOf(connections)])]
-  const services = await readServices(read, namespaces)
-  const { pods } = await readPods(read, namespaces, null)
-  const watched = await readWatched(read, part.namespace, config.peerStaleAliveSecs)
-  const from = since === null ? null : fromPostgres(range.since)
-  return {
-    facts: { pods, services, connections },
-    watched: [...watched].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)),
-    options: { ...query, since: from, now, prefix: config.annotationPrefix },
-  }
-}
-
-const keyOf = ({ workload }: WatchedWorkload) => `${workload.kind}/${workload.name}`
 
 function requireComplete(
   made: readonly MadePolicy[],

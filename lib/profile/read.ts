@@ -14,6 +14,8 @@ export interface WorkloadFacts {
   readonly inventory: readonly InventoryRow[]
   readonly isInventoryTruncated: boolean
   readonly version: Profile['version']
+  /** Whether the stored flows were counted once. */
+  readonly areFlowsCounted: boolean
   /** The clock of the database, in milliseconds. */
   readonly now: number
 }
@@ -23,6 +25,7 @@ interface Row {
   readonly names: readonly string[]
   readonly inventory: readonly InventoryRow[]
   readonly version: Profile['version']
+  readonly areFlowsCounted: boolean
   readonly now: number
 }
 
@@ -63,6 +66,7 @@ const FACTS = fixed<[Row]>(`
       and v.cluster_id = 'primary'
      order by v.revision desc
      limit 1) as version,
+    exists (select from flow_edge_cursor c where c.as_of is not null) as "areFlowsCounted",
     extract(epoch from clock_timestamp())::float8 * 1000 as now`)
 
 export async function readWorkload(
@@ -71,12 +75,13 @@ export async function readWorkload(
   runningSecs: number,
 ): Promise<WorkloadFacts> {
   const [row] = await gate((sql) => FACTS(sql, namespace, kind, name, runningSecs))
-  const { live, names, inventory, version, now } = row!
+  const { live, names, inventory, version, areFlowsCounted, now } = row!
   return {
     pods: { live, names: [...names], truncated: live > names.length },
     inventory: inventory.slice(0, MAX_INVENTORY_ROWS),
     isInventoryTruncated: inventory.length > MAX_INVENTORY_ROWS,
     version,
+    areFlowsCounted,
     now,
   }
 }

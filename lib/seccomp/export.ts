@@ -2,13 +2,13 @@
 import { z } from 'zod'
 import type { Database } from '../db/index.ts'
 import type { RouteDoc } from '../openapi/declare.ts'
-import { yamlOf } from '../text/yaml.ts'
-import type { ExportOptions } from './export-options.ts'
+import { type Manifest, yamlOf } from '../text/yaml.ts'
+import { ExportBody, type ExportOptions } from './export-options.ts'
 import { manifestOf, SeccompProfile } from './manifest.ts'
 import { headerOf } from './manifest-header.ts'
 import type { Workload } from './names.ts'
 import { readObserved } from './observed.ts'
-import { captureHeaders, documentedCaptureHeaders, requireComplete } from './partial-capture.ts'
+import { captureHeaders, documentedCaptureHeaders, refusalOf, requireComplete } from './partial-capture.ts'
 import { noProfile } from './profile.ts'
 
 const YAML = 'application/yaml'
@@ -50,6 +50,32 @@ export async function exportProfile(
   const headers = captureHeaders(observed.capture)
   if (options.format === 'json') return { text: jsonOf(workload, observed, options, prefix), headers }
   return { text: yamlTextOf(workload, observed, options, prefix), headers: { ...headers, 'content-type': YAML } }
+}
+
+interface MadeProfile {
+  readonly comments: string
+  readonly manifest: Manifest
+  /** Why it should not enforce, in several lines; null if it may, or does not. */
+  readonly refusal: string | null
+}
+
+/**
+ * The resource of a workload and the comments above it, whether or not the capture is complete.
+ * @throws HttpError 404 if nothing was observed
+ */
+export async function makeProfile(
+  db: Database,
+  workload: Workload,
+  defaultAction: ExportOptions['defaultAction'],
+  prefix: string,
+): Promise<MadeProfile> {
+  const observed = await readObserved(db, workload)
+  const options = { ...ExportBody.parse({}), defaultAction }
+  return {
+    comments: headerOf(workload, observed, options, prefix),
+    manifest: manifestOf(workload, observed, options, prefix),
+    refusal: refusalOf(workload, observed, options, prefix),
+  }
 }
 
 type Made = Parameters<typeof manifestOf>

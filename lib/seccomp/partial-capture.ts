@@ -63,10 +63,20 @@ export const resetOf = ({ resetAt, capture }: Observed): string | null =>
  * it
  */
 export function requireComplete(workload: Workload, observed: Observed, options: ExportOptions, prefix: string): void {
+  const refusal = refusalOf(workload, observed, options, prefix)
+  if (refusal === null || options.acknowledgePartial) return
+  throw new HttpError(409, refusal, captureHeaders(observed.capture))
+}
+
+/** Why a profile that blocks syscalls should not be made from a capture, in several lines; null if it may be. */
+export function refusalOf(
+  { namespace, kind, name }: Workload,
+  observed: Observed,
+  { defaultAction }: Pick<ExportOptions, 'defaultAction'>,
+  prefix: string,
+): string | null {
   const { capture } = observed
-  const { defaultAction, acknowledgePartial } = options
-  if (capture.complete || defaultAction === LOG_ACTION || acknowledgePartial) return
-  const { namespace, kind, name } = workload
+  if (capture.complete || defaultAction === LOG_ACTION) return null
   const reset = resetOf(observed)
   const lines = [
     `refused: the capture of ${quoted(namespace)} ${quoted(kind)}/${quoted(name)} is partial, and a profile that ` +
@@ -78,5 +88,5 @@ export function requireComplete(workload: Workload, observed: Observed, options:
     `or export with defaultAction ${LOG_ACTION}, which blocks nothing`,
     'or export it as it is with acknowledgePartial=true',
   ]
-  throw new HttpError(409, `${lines.join('\n')}\n`, captureHeaders(capture))
+  return `${lines.join('\n')}\n`
 }

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
+import { HttpError } from '../errors.ts'
 import { digestText } from '../images/digest.ts'
 import type { RawRow } from '../records/index.ts'
 import type { Page } from '../records/page.ts'
@@ -111,6 +112,7 @@ const COMMA = Buffer.from(',')
 
 /** A document: the text before and after its components, and the components in pages. */
 interface CycloneDxDocument {
+  readonly report: Report
   readonly head: Buffer
   readonly first: Page<number>
   /** Rejects if the SBOM was replaced since the document began. */
@@ -144,10 +146,11 @@ export async function readCycloneDx(
     const more: RawRow[] = await gate((sql) =>
       NEXT(sql, chunk, chunk + CHUNKS_PER_PAGE - 1, ofDigest!, ofSource!, contentHash!).raw(),
     )
-    if (more.length === 0) throw new Error('the SBOM was replaced')
+    if (more.length === 0) throw new HttpError(503, 'the SBOM was replaced: ask again', { 'retry-after': '1' })
     return pageOf(more, 0, chunk, chunks)
   }
   return {
+    report,
     head: HEAD,
     first: pageOf(rows, 1, 0, chunks),
     next,

@@ -44,7 +44,7 @@ export const ComponentPage = z
  * different platforms and are ordered by digest; ordered by scan time, consecutive pages could come from different
  * ones.
  */
-const PREFERRED = `array_position('{operator-scanner,db-matcher,registry}', e.source), e.digest`
+export const PREFERRED = `array_position('{operator-scanner,db-matcher,registry}', e.source), e.digest`
 
 /** The SBOM to read. A null `source` is any, an empty one none; a null `reportDigest` is any. */
 export interface SbomChoice {

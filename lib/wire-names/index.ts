@@ -45,6 +45,9 @@ export const toWireFormats = (json: string, names: WireNames): string =>
 /** The prefix of metrics that have an ecosystem name. */
 export const metricPrefix = (names: WireNames): string => (names === 'spec' ? 'svc_' : 'kguardian_')
 
+/** The word for the product in the names and annotations of exported objects. */
+export const productWord = (names: WireNames): string => (names === 'spec' ? 'telemetry' : 'kguardian')
+
 /** Targets of generated policies: two admission engines and the ecosystem's own evaluator. */
 export const POLICY_FORMATS = ['policy-engine-a', 'policy-engine-b', 'native'] as const
 export type PolicyFormat = (typeof POLICY_FORMATS)[number]

@@ -24,7 +24,7 @@ async function read(workload: string) {
   const edges = await readEdges(app.db.read, key)
   const examples = await readExamples(app.db.read, listed(edges))
   const audit = await readAudit(app.db.read, key, 0)
-  const { dimension, findings } = judgeNetwork({ edges, examples, audit, livePods: 1 })
+  const { dimension, findings } = judgeNetwork({ edges, examples, audit, livePods: 1, areFlowsCounted: true })
   assert.deepEqual(Network.parse(dimension), dimension)
   return { ...dimension, findings, ...networkSnapshot(edges), codes: dimension.reasons.map(({ code }) => code) }
 }

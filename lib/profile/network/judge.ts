@@ -12,15 +12,25 @@ export interface NetworkFacts {
   readonly examples: ReadonlyMap<EdgeRow, PeerExample>
   readonly audit: readonly AuditRow[]
   readonly livePods: number
+  /** False while the stored flows are counted for the first time. */
+  readonly areFlowsCounted: boolean
 }
 
 const NO_AUDIT =
   'No audited policy covers this workload, and the broker does not see which network policies are applied'
 
+const NOT_COUNTED = 'The stored flows are not counted yet'
+
 /** The edges that a profile lists. */
 export const listed = (edges: readonly EdgeRow[]): readonly EdgeRow[] => edges.slice(0, MAX_PEERS)
 
-export function judgeNetwork({ edges, examples, audit: rows, livePods }: NetworkFacts): Judged<Network> {
+export function judgeNetwork({
+  edges,
+  examples,
+  audit: rows,
+  livePods,
+  areFlowsCounted,
+}: NetworkFacts): Judged<Network> {
   const peers = listed(edges).map((edge) => peerOf(edge, examples.get(edge)))
   const truncated = edges.length > MAX_PEERS
   const audit = auditOf(rows)
@@ -37,7 +47,7 @@ export function judgeNetwork({ edges, examples, audit: rows, livePods }: Network
         observedSince: earliest(peers.map(({ firstSeen }) => firstSeen)),
         note: isSeen ? `Flows that the pods of the workload reported (${livePods} live)` : 'No flow was seen',
       },
-      reasons: reasonsOf(isSeen, audit, truncated, edges.length),
+      reasons: reasonsOf({ isSeen, areFlowsCounted, audit, truncated, edges: edges.length }),
       summary: { egress: summaryOf(peers, 'egress'), ingress: summaryOf(peers, 'ingress') },
       peers,
       truncated,
@@ -46,9 +56,18 @@ export function judgeNetwork({ edges, examples, audit: rows, livePods }: Network
   }
 }
 
-function reasonsOf(isSeen: boolean, audit: Audit | null, truncated: boolean, edges: number): Reason[] {
+interface Seen {
+  readonly isSeen: boolean
+  readonly areFlowsCounted: boolean
+  readonly audit: Audit | null
+  readonly truncated: boolean
+  readonly edges: number
+}
+
+function reasonsOf({ isSeen, areFlowsCounted, audit, truncated, edges }: Seen): Reason[] {
   const reasons: Reason[] = []
-  if (!isSeen) reasons.push({ code: 'no_flows', message: 'No flow of this workload was seen' })
+  if (!isSeen)
+    reasons.push({ code: 'no_flows', message: areFlowsCounted ? 'No flow of this workload was seen' : NOT_COUNTED })
   else if (audit === null) reasons.push({ code: 'policy_state_unknown', message: NO_AUDIT })
   else if (audit.wouldDeny === 0)
     reasons.push({

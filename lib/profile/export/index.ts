@@ -1,0 +1,2 @@
+export { exportAnswers, exportCharge, exportProfile } from './answer.ts'
+export { ReadQuery, RecordQuery } from './query.ts'
