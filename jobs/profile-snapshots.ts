@@ -74,7 +74,8 @@ async function computeAll(context: JobContext, turn: Turn, build: Build): Promis
 async function compute({ db, config, log }: JobContext, workload: WorkloadKey, build: Build): Promise<number> {
   try {
     const built = await build({ db, config }, workload, db.job)
-    if (built === null) return 0
+    // Without its flows it would be another state of the workload.
+    if (built === null || !built.areFlowsCounted) return 0
     const { revision } = await storeProfile(db.job, workload, built, config.profileVersionsMaxPerWorkload)
     return revision === null ? 0 : 1
   } catch (error) {
