@@ -265,14 +265,14 @@ describe('several processes', () => {
     for (const name of ['a', 'b']) await inInventory(name)
     let now = performance.now()
     t.mock.method(performance, 'now', () => now)
-    const until_: string[] = []
+    const ends: string[] = []
     before = async () => {
       now += 31_000
       const [turn] = await sql`select held_until::text from workload_profile_turn`
-      until_.push(turn!.held_until)
+      ends.push(turn!.held_until)
     }
     assert.equal((await run()).rows, 2)
-    assert.ok(until_[1]! > until_[0]!)
+    assert.ok(ends[1]! > ends[0]!)
   })
 
   test('with the lock held elsewhere it reports skipped and does nothing', async () => {
