@@ -29,8 +29,8 @@ const POWER = /^[eE][-+]?[0-9]/
  * exponent, are therefore quoted. js-yaml quotes all other special words itself.
  */
 const quoteLikelyNumbers: ScalarStyleRule = (layout) => {
-  const { node, isKey, style } = layout
-  if (style !== SCALAR_STYLE.PLAIN || isKey || node.tag !== STRING) return
+  const { node, style } = layout
+  if (style !== SCALAR_STYLE.PLAIN || node.tag !== STRING) return
   if (node.value.includes('\n')) {
     if (!BLOCK.test(node.value)) layout.style = SCALAR_STYLE.DOUBLE_QUOTED
   } else if (!/^[A-Za-z]/.test(node.value) || POWER.test(node.value)) layout.style = SCALAR_STYLE.SINGLE_QUOTED
