@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { digestOf } from '../support/images.ts'
-import { inPod, judged, row, SAFE } from './pod-security.ts'
+import { caveatKinds, inPod, judged, row, SAFE } from './pod-security.ts'
 
 const [LOW, HIGH] = [digestOf('one'), digestOf('two')].sort() as [string, string]
 const at = (lastSeen: string, fields: object = {}) => ({ lastSeen, ...fields })
@@ -148,4 +148,23 @@ test('an ephemeral container counts, and a reason says that it cannot be patched
     all.reasons.map(({ code }) => code),
     ['pss_fails_restricted', 'pod_fields_unknown', 'ephemeral_unpatchable', 'stale_containers_excluded'],
   )
+})
+
+test('an ephemeral container that fails nothing gives no reason', () => {
+  const rows = [row('app', { ...SAFE, runAsUser: 0 }), row('debug', SAFE, { kind: 'ephemeral' })]
+  const it = judged(rows)
+  assert.deepEqual(
+    it.reasons.map(({ code }) => code),
+    ['pss_fails_restricted'],
+  )
+  assert.deepEqual(caveatKinds(it.recommendation!.caveats), ['unseen'])
+})
+
+test('a workload is observed since the first of its judged rows was seen', () => {
+  for (const it of both(
+    row('app', SAFE, { firstSeen: '2026-04-01T10:00:00.001Z' }),
+    row('side', SAFE, { firstSeen: '2026-04-01T10:00:00Z' }),
+    row('side', SAFE, { ...ENDED, digest: LOW, firstSeen: '2026-01-01T10:00:00Z' }),
+  ))
+    assert.equal(it.coverage.observedSince, '2026-04-01T10:00:00Z')
 })
