@@ -119,6 +119,7 @@ describe('what is not known', () => {
   test(`${route} 200: while the stored flows are counted for the first time, that is the reason, and no version is made`, async () => {
     const own = await startApp()
     await own.post('/pod/spec', webOf('early'))
+    await own.sql`update flow_edge_cursor set as_of = null`
     const early = async () => (await own.get(pathOf('early', 'web'))).json
     assert.match((await early()).dimensions.network.reasons[0].message, /not counted yet/)
     const context = { config: own.deps.config, db: own.db, log: own.deps.log, signal: new AbortController().signal }
