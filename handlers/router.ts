@@ -70,7 +70,12 @@ import workloadContainers from './workloads/containers.get.ts'
 import workloadExport from './workloads/export.get.ts'
 import recordWorkloadExport from './workloads/export.post.ts'
 import workloadPolicy from './workloads/networkpolicy.get.ts'
+import workloadProfile from './workloads/profile.get.ts'
+import workloadProfileDiff from './workloads/profile-diff.get.ts'
+import workloadProfileVersion from './workloads/profile-version.get.ts'
+import workloadProfileVersions from './workloads/profile-versions.get.ts'
 import workloadRuntime from './workloads/runtime.get.ts'
+import workloads from './workloads.get.ts'
 
 /** The whole API. */
 export const routes = [
@@ -97,5 +102,6 @@ export const routes = [
   ...[computeSamples, computeLatest, computeNodes],
   ...[computeMinutes, computeHistory, computeContention],
   ...[computeFindings],
+  ...[workloads, workloadProfile, workloadProfileVersions, workloadProfileVersion, workloadProfileDiff],
   ...[workloadExport, recordWorkloadExport],
 ]

@@ -7,6 +7,8 @@ import { flowEdges } from './flow-edges.ts'
 import { imageInventoryRetention } from './image-inventory-retention.ts'
 import type { Job } from './job.ts'
 import { lateResolve } from './late-resolve.ts'
+import { profileRetention } from './profile-retention.ts'
+import { profileSnapshots } from './profile-snapshots.ts'
 import { runtimeRetention } from './runtime-retention.ts'
 import { seccompDenialRetention } from './seccomp-denial-retention.ts'
 import { staleSweep } from './stale-sweep.ts'
@@ -26,6 +28,8 @@ export const chains: readonly (readonly Job[])[] = [
   [seccompDenialRetention],
   [runtimeRetention],
   [computeRetention, computeFold],
+  [profileSnapshots],
+  [profileRetention],
   [versionCheck],
 ]
 

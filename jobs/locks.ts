@@ -19,6 +19,8 @@ export const JOB_LOCKS = {
   'compute-retention': 12,
   'version-check': 13,
   'flow-edges': 14,
+  'profile-snapshots': 15,
+  'profile-retention': 16,
 } as const
 
 export type JobName = keyof typeof JOB_LOCKS

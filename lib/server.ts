@@ -26,6 +26,7 @@ import { MISREADS, misreadsEscapedKeys } from './process/escaped-keys.ts'
 import { firstSight } from './process/first-sight.ts'
 import { runServer } from './process/run-server.ts'
 import type { StopSignals } from './process/stop-signals.ts'
+import { watchDrift } from './profile/drift-series.ts'
 import { watchAttributed, watchDenialWorkloads } from './seccomp/denials/index.ts'
 import { watchMemory } from './traffic/index.ts'
 
@@ -81,9 +82,10 @@ async function serve(
   const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
   const { metrics } = deps
   const everyMs = config.seccompDenialMetricsIntervalSecs * 1_000
-  const denialWatches = [
+  const metricWatches = [
     watchDenialWorkloads({ db, metrics, log, everyMs }),
     watchAttributed({ denials: deps.denials, log, everyMs }),
+    watchDrift({ db, metrics, series: deps.drift, log }),
   ]
   const schedule = startSchedule(config.jobs === 'in-process' ? chains : [], deps)
   const api = displayAddress(apis[0]!.address)
@@ -101,7 +103,7 @@ async function serve(
   await jobsStopped
   tokenWatch.stop()
   watch.stop()
-  for (const one of denialWatches) one.stop()
+  for (const one of metricWatches) one.stop()
   await deps.audit?.drain(DRAIN_AUDIT_MS)
   await db.end(END_DATABASE_MS)
 }

@@ -5,7 +5,7 @@ import { inBatches, type JobContext, type Pass } from '../job.ts'
 import { held } from '../locks.ts'
 
 const IMAGES_EXAMINED = 100
-const IMAGES_REFRESHED = 10
+const IMAGES_REFRESHED = 25
 const NAMES_EXAMINED = 1_000
 const NEWS_AT_ONCE = 500
 /** Each may be in every image, and each of these in many workloads. */

@@ -14,6 +14,7 @@ import { MemoryBudget } from '../limits/memory-budget.ts'
 import { createMetrics } from '../metrics/index.ts'
 import { AgentClocks } from '../nodes/index.ts'
 import { RateLimitedLog } from '../observability/rate-limited-log.ts'
+import { DriftSeries } from '../profile/drift-series.ts'
 import { DenialInlet } from '../seccomp/denials/index.ts'
 import { openProfiles } from '../seccomp/index.ts'
 import { PayloadReader, Payloads, startThread } from '../supply-chain/index.ts'
@@ -83,6 +84,7 @@ export function buildDeps(options: {
     rejections,
     noteIgnored: createNoteIgnored({ metrics, lines }),
     denials: new DenialInlet({ db, metrics, wireNames: config.wireNames, rejections, lines }),
+    drift: new DriftSeries(config.wireNames),
     draining,
   }
 }

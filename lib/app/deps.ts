@@ -12,6 +12,7 @@ import type { ImageTrust } from '../image-trust/index.ts'
 import type { MemoryBudget } from '../limits/memory-budget.ts'
 import type { Metrics } from '../metrics/index.ts'
 import type { AgentClocks } from '../nodes/index.ts'
+import type { DriftSeries } from '../profile/drift-series.ts'
 import type { DenialInlet } from '../seccomp/denials/index.ts'
 import type { Profiles } from '../seccomp/profiles.ts'
 import type { Payloads } from '../supply-chain/payloads.ts'
@@ -52,6 +53,8 @@ export interface Deps {
   noteIgnored: NoteIgnored
   /** Stores and counts seccomp denials. */
   denials: DenialInlet
+  /** The drift of workloads, for metrics. */
+  drift: DriftSeries
   /** True after the first SIGTERM: answers then carry `Connection: close`. */
   draining: () => boolean
 }

@@ -24,6 +24,7 @@ const MIN_POOL_SIZE = 6
 /** Timers and PostgreSQL's settings hold milliseconds in 31 bits. */
 const MAX_MS = 2_147_483_647
 const MAX_SECS = Math.floor(MAX_MS / 1000)
+const SECS_PER_DAY = 86_400
 const MAX_MB = 1024 * 1024
 const MAX_DAYS = 36_500
 /** Reads go back seven days at most, and each day costs three partitions. */
@@ -284,6 +285,11 @@ export const rows = {
     [0, MAX_DAYS],
     'Days that the last result of a signature check is kept; 0 = as long as the image is known.',
   ),
+  isSignatureDiscoveryEnabled: flag(
+    'SIGNATURE_DISCOVERY_ENABLED',
+    true,
+    'Whether something looks for signatures of images. If not, profiles show them as not configured.',
+  ),
   annotationPrefix: dnsName(
     'ANNOTATION_PREFIX',
     'kguardian.dev',
@@ -356,6 +362,47 @@ export const rows = {
     [24, 2160],
     'Hours that containers must be watched before capabilities are recommended for them. Capabilities are kept a day ' +
       'longer than that, if not longer by `RUNTIME_INVENTORY_RETENTION_DAYS`.',
+  ),
+  profileSnapshotIntervalSecs: whole(
+    'PROFILE_SNAPSHOT_INTERVAL_SECS',
+    300,
+    [60, MAX_SECS],
+    'Seconds between passes that compute the profiles of workloads.',
+  ),
+  profileSnapshotBatch: whole(
+    'PROFILE_SNAPSHOT_BATCH',
+    200,
+    [1, 5000],
+    'Workloads of such a pass between two looks at its time.',
+  ),
+  profileSnapshotTickBudgetSecs: {
+    ...whole(
+      'PROFILE_SNAPSHOT_TICK_BUDGET_SECS',
+      0,
+      [0, SECS_PER_DAY],
+      'Seconds after which such a pass begins no further batch; 0 = one batch.',
+    ),
+    fallback: null as number | null,
+    shown: '`PROFILE_SNAPSHOT_INTERVAL_SECS`',
+  },
+  profileVersionsMaxPerWorkload: whole(
+    'PROFILE_VERSIONS_MAX_PER_WORKLOAD',
+    50,
+    [1, 1000],
+    'Versions of a profile that are kept, the newest.',
+  ),
+  profileVersionsRetentionDays: whole(
+    'PROFILE_VERSIONS_RETENTION_DAYS',
+    90,
+    [0, MAX_DAYS],
+    'Days that versions, recorded exports and workloads in the list are kept; 0 = forever. The newest version and ' +
+      'export of a listed workload stay.',
+  ),
+  profileVersionsIntervalSecs: whole(
+    'PROFILE_VERSIONS_RETENTION_INTERVAL_SECS',
+    3600,
+    [60, MAX_SECS],
+    'Seconds between passes over these; one statement deletes `IMAGE_INVENTORY_RETENTION_BATCH_SIZE` of them.',
   ),
   computeHistoryRetentionDays: whole(
     'COMPUTE_HISTORY_RETENTION_DAYS',

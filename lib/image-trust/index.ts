@@ -4,15 +4,17 @@ import { clientGone } from '../errors.ts'
 import { Slice } from '../event-loop/slices.ts'
 import type { Log } from '../observability/log.ts'
 import { renderAnswer, unavailable } from './answer.ts'
-import { ListScan } from './list-scan.ts'
 import { ReadingOrder } from './reading-order.ts'
 import { requestResults } from './request.ts'
-import { readResult, type TrustFilter } from './result.ts'
+import type { TrustFilter } from './result.ts'
+import { scanResults } from './scan.ts'
 import { Tally } from './tally.ts'
-import { BadAnswer, REASON, Unavailable } from './unavailable.ts'
+import { REASON, Unavailable } from './unavailable.ts'
+import { WorkloadTrust } from './workload-trust.ts'
 
 export { ImageTrustAnswer, MAX_RESULTS } from './answer.ts'
 export { VERDICTS } from './result.ts'
+export { MAX_NAMESPACE_BYTES } from './workload-trust.ts'
 
 /** From the start of a request to the last byte of its answer. */
 const TIMEOUT_MS = 10_000
@@ -25,14 +27,20 @@ interface ImageTrustOptions {
   readonly token: () => string | null
   readonly log: Log
   readonly timeoutMs?: number
+  /** For a namespace of `workloads`. */
+  readonly namespaceTimeoutMs?: number
 }
 
 export class ImageTrust {
   readonly #options: ImageTrustOptions
   readonly #order = new ReadingOrder()
+  /** The judgement of single workloads, kept for a short while. */
+  readonly workloads: WorkloadTrust
 
   constructor(options: ImageTrustOptions) {
     this.#options = options
+    const { url, token, log, namespaceTimeoutMs } = options
+    this.workloads = new WorkloadTrust({ url, token, log, order: this.#order, timeoutMs: namespaceTimeoutMs })
   }
 
   /** Whether an evaluator is configured. */
@@ -52,7 +60,7 @@ export class ImageTrust {
       const bounds = { timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: disconnected }
       const chunks = requestResults({ ...filter, url, token: token(), ...bounds })
       const tally = new Tally(filter, limit)
-      const evaluatedAt = await count(chunks, tally, this.#order.join())
+      const evaluatedAt = await scanResults(chunks, (result) => tally.add(result), this.#order.join())
       return await renderAnswer(tally, evaluatedAt, new Slice())
     } catch (error) {
       if (disconnected?.aborted) throw clientGone()
@@ -61,46 +69,6 @@ export class ImageTrust {
       return unavailable(error.message)
     }
   }
-}
-
-/**
- * Counts the results as they arrive and returns the time of their evaluation. An invalid answer is read to its end,
- * since "too large" is the more useful reason.
- */
-async function count(
-  chunks: AsyncIterable<Buffer>,
-  tally: Tally,
-  waitForTurn: () => Promise<void>,
-): Promise<string | null> {
-  const scan = new ListScan('results', (element) => tally.add(readResult(element)))
-  let fault: unknown = null
-  for await (const chunk of chunks) {
-    if (fault !== null) continue
-    await waitForTurn()
-    try {
-      scan.push(chunk)
-    } catch (error) {
-      fault = error
-    }
-  }
-  try {
-    if (fault !== null) throw fault
-    return evaluatedAtOf(scan.end())
-  } catch (error) {
-    if (error instanceof BadAnswer) throw new Unavailable(REASON.invalid, { cause: error })
-    throw error
-  }
-}
-
-/**
- * Reads the rest of the body, outside the list. The evaluator may write an empty list as null, but the key has to be
- * there.
- */
-function evaluatedAtOf(answer: unknown): string | null {
-  const { results, evaluatedAt = null } = (answer ?? {}) as Record<string, unknown>
-  if (results !== null && !Array.isArray(results)) throw new BadAnswer('results: no list')
-  if (evaluatedAt !== null && typeof evaluatedAt !== 'string') throw new BadAnswer('evaluatedAt: no text')
-  return evaluatedAt
 }
 
 /** The token for the evaluator: the read token, else the shared one. */

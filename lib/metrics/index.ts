@@ -135,6 +135,10 @@ export function createMetrics(wireNames: WireNames = 'spec') {
       `${metricPrefix(wireNames)}seccomp_denial_workloads`,
       'Workloads with stored seccomp denials.',
     ),
+    profilesFull: gauge(
+      'broker_profiles_full_snapshots',
+      'Workloads whose profile has as many network rules as it may have; further ones are left out.',
+    ),
     jobLastSuccess: gauge(
       'broker_job_last_success_timestamp_seconds',
       'Unix time of the last complete pass, in any process.',

@@ -167,6 +167,12 @@ function describeError(error: unknown, depth = 0): unknown {
   }
 }
 
+/** The message of an error, or the code of a database error whose message repeats a value. */
+export function safeMessage(error: unknown): string {
+  if (repeatsValue(error)) return `database error ${(error as { code?: string }).code}`
+  return error instanceof Error ? error.message : String(error)
+}
+
 function repeatsValue(error: unknown): boolean {
   if (!(error instanceof Error) || error.name !== 'PostgresError') return false
   return CLASSES_WITH_VALUES.has(String((error as Error & { code?: string }).code).slice(0, 2))

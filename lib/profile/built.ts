@@ -12,4 +12,6 @@ export interface BuiltProfile {
   /** `images.supplyChain.imageTrust` is null here. */
   readonly profile: Profile
   readonly snapshot: Snapshot
+  /** Whether the stored flows were counted once; until then `network` is unknown, and the snapshot lacks its rules. */
+  readonly areFlowsCounted: boolean
 }

@@ -1,6 +1,9 @@
 /** The part of a profile that makes a version: no times, counts or verdicts (docs/contract.md#workload-profiles). */
 import type { ContainerContext, Level, PodSecurity } from './record/pod-security.ts'
 
+/** Rules of a snapshot; of more, the first in their order. */
+export const MAX_SNAPSHOT_RULES = 2_000
+
 export interface SnapshotRule {
   readonly direction: 'ingress' | 'egress'
   readonly peer: string

@@ -8,5 +8,5 @@ export { isDnsName, MAX_DNS_NAME_CHARS, suggestedName, WorkloadPath } from './na
 export { fileSetOf, PostedNodeFiles, readNodeFiles } from './node-files.ts'
 export { readObserved } from './observed.ts'
 export { captureHeaders, documentedCaptureHeaders } from './partial-capture.ts'
-export { noProfile, ObservedProfile, Profile, profileOf } from './profile.ts'
+export { noProfile, ObservedProfile, Profile, profileOf, readProfile } from './profile.ts'
 export { openProfiles } from './profiles.ts'

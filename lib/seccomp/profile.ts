@@ -1,7 +1,7 @@
 /** One workload with its observed set as a seccomp profile (docs/contract.md#seccomp-profiles). */
 import { z } from 'zod'
 import type { Config } from '../config/index.ts'
-import { createBatcher, type Database, fixed } from '../db/index.ts'
+import { createBatcher, type Database, fixed, type Gate } from '../db/index.ts'
 import { HttpError } from '../errors.ts'
 import { type DetailRow, detailOf, ProfileDetail } from './detail.ts'
 import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
@@ -125,7 +125,6 @@ const PATIENCE_MS = 5
  * are batched.
  */
 export function profileReader(db: Database, config: Config) {
-  const { seccompProfileDir, seccompNodeStaleSecs, seccompDenialsRetentionDays: days } = config
   return createBatcher<AskedProfile, string | null>({
     patienceMs: PATIENCE_MS,
     run: async (workloads) => {
@@ -134,14 +133,30 @@ export function profileReader(db: Database, config: Config) {
         JSON.stringify({ namespace, kind, name, detail }),
       )
       const places = new Map([...new Set(keys)].map((key, i) => [key, i + 1]))
-      const sent = `[${[...places.keys()].join(',')}]`
-      const rows = await db.read((sql) =>
-        statement(sql, days, seccompNodeStaleSecs, seccompNodeStaleSecs, sent, seccompProfileDir),
-      )
-      const found = new Map(rows.map((row) => [row.n, wholeEntry(row, seccompProfileDir)]))
+      const found = await readEntries(db.read, config, [...places.keys()])
       return keys.map((key) => found.get(places.get(key)!) ?? null)
     },
   })
+}
+
+/** The profile of one workload; null if nothing was observed of it. */
+export async function readProfile(
+  gate: Gate,
+  config: Config,
+  { namespace, kind, name }: Workload,
+): Promise<z.output<typeof ObservedProfile> | null> {
+  const found = await readEntries(gate, config, [JSON.stringify({ namespace, kind, name, detail: false })])
+  const entry = found.get(1)
+  return entry === undefined ? null : JSON.parse(entry)
+}
+
+/** The entries of workloads, which are JSON, by their place from 1. */
+async function readEntries(gate: Gate, config: Config, keys: readonly string[]): Promise<Map<number, string>> {
+  const { seccompProfileDir, seccompNodeStaleSecs, seccompDenialsRetentionDays: days } = config
+  const rows = await gate((sql) =>
+    statement(sql, days, seccompNodeStaleSecs, seccompNodeStaleSecs, `[${keys.join(',')}]`, seccompProfileDir),
+  )
+  return new Map(rows.map((row) => [row.n, wholeEntry(row, seccompProfileDir)]))
 }
 
 function wholeEntry(row: Row, directory: string): string {

@@ -16,7 +16,17 @@ import { digestText } from '../images/digest.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import { lookUpsOf, type VulnerabilityFilter } from './filters.ts'
-import { findingUsage, isInUse, mostUrgent, nameOfTier, stateName, strongest, USE } from './in-use.ts'
+import {
+  CONTAINERS,
+  detail,
+  evidence,
+  findingUsage,
+  isInUse,
+  mostUrgent,
+  nameOfTier,
+  packagesInUse,
+  stateName,
+} from './in-use.ts'
 import { answering, answeringColumns, answeringFields, readAnswering } from './reports.ts'
 import { SEVERITIES, severityName, severityRuns } from './severity.ts'
 
@@ -125,38 +135,34 @@ const MAX_RUNS = SEVERITIES.length / 2
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
 const first = (name: string) => `first_not_null(r.${name} order by r.nth) as ${name}`
 
-/** SQL: the most urgent evidence about the finding `f`; `digest` is an expression. */
-const urgency = (digest: string, f: string) =>
-  mostUrgent(digest, `${f}.package_name`, `${f}.is_observable`, {
-    severity: `${f}.rank`,
-    isFixable: `${f}.fixable`,
-    kev: 'k.kev',
-    epss: 'k.epss',
-  })
+/** SQL: the most urgent of the evidence `e` about the finding `f` with the facts `k`. */
+const urgency = (f: string) =>
+  mostUrgent('e', { severity: `${f}.rank`, isFixable: `${f}.fixable`, kev: 'k.kev', epss: 'k.epss' })
 
 /**
  * The findings that pass the filters. KEV, EPSS, aliases and use do not follow the order of the list, so each row of
  * the payloads is looked at once before the walk; their number is bounded.
  */
-const wantedOf = (digest: string, windowHours: string) => `
+const WANTED = `
+  candidates as materialized (
+    select ${identity('f')}, min(f.severity) as rank, bool_or(f.fixed_versions <> '{}') as fixable,
+           bool_or(package_coverage(f.package_type, f.class, f.package_purl) <> 'interpreted') as is_observable
+    from effective e
+    cross join params a
+    cross join lateral (select f.* from image_finding f where ${isOf('f', 'e')} offset 0) f
+    where (a.vuln is null or upper(f.vuln_id) = any (a.names))
+      and (a.package is null or f.package_name = a.package)
+    group by ${identity('f')}),
+  ${packagesInUse('array(select distinct c.package_name from candidates c)')},
   wanted as materialized (
-    select f.vuln_id, f.package_name, f.installed_version
-    from (
-      select ${identity('f')}, min(f.severity) as rank, bool_or(f.fixed_versions <> '{}') as fixable,
-             bool_or(package_coverage(f.package_type, f.class, f.package_purl) <> 'interpreted') as is_observable
-      from effective e
-      cross join params a
-      cross join lateral (select f.* from image_finding f where ${isOf('f', 'e')} offset 0) f
-      where (a.vuln is null or upper(f.vuln_id) = any (a.names))
-        and (a.package is null or f.package_name = a.package)
-      group by ${identity('f')}) f
+    select ${identity('f')}
+    from candidates f
     cross join params a
     cross join lateral current_facts(f.vuln_id) k
+    cross join lateral (${evidence('f.package_name', 'f.is_observable')}) e
     where (a.kev is null or k.kev = a.kev) and (a.epss is null or k.epss >= a.epss)
-      and (a.states is null
-           or (select s.state from (${strongest(digest, 'f.package_name', "''", 'f.is_observable', windowHours)}) s)
-              = any (a.states))
-      and (a.tiers is null or (select t.tier from (${urgency(digest, 'f')}) t) = any (a.tiers))),`
+      and (a.states is null or e.state = any (a.states))
+      and (a.tiers is null or (select t.tier from (${urgency('f')}) t) = any (a.tiers))),`
 
 /**
  * The rows of a payload in order. The offset keeps other conditions out of this scan, so that it stays in index order.
@@ -178,17 +184,20 @@ const WANTED_ROWS = `(
           where ((${identity('w')}) in (select ${identity('v')} from wanted v)) is true
           offset 0)`
 
-/** `head` takes `n` parameters; it and `wanted` are empty without filters. `rows` is the source of the findings. */
-const findings = (n: number, head: string, wanted: (digest: string, windowHours: string) => string, rows: string) =>
+/**
+ * `head` takes `n` parameters; it and `wanted`, which reads the packages of all findings, are empty without filters.
+ * `rows` is the source of the findings.
+ */
+const findings = (n: number, head: string, wanted: string, rows: string) =>
   fixed(`
   with ${head} asked as materialized (
     select $${n + 1}::text as digest, $${n + 2}::bigint as window_hours),
-  ${USE},
+  ${CONTAINERS},
   effective as materialized (
     select e.*, coalesce($${n + 3}::text::json ->> e.source, e.source) as wire_source,
            row_number() over (order by e.source, e.digest) as nth
     from (${answering('vulnerabilities', `$${n + 4}`, `$${n + 5}`)}) e),
-  ${wanted('(select a.digest from asked a)', '(select a.window_hours from asked a)')}
+  ${wanted}
   page as materialized (
     select p.*, row_number() over (order by ${key('p')}) as n
     from (
@@ -208,11 +217,12 @@ const findings = (n: number, head: string, wanted: (digest: string, windowHours:
       group by ${identity('f')}
       order by 1, 2, 3, 4
       limit $${n + 10}) p),
+  ${wanted === '' ? `${packagesInUse('array(select distinct p.package_name from page p)')},` : ''}
   merged as (
     select p.n, p.severity as rank, p.package_name,
            p.vuln_id                                                   as id,
            json_build_object('name', p.package_name, 'type', m.package_type, 'purl', m.package_purl) as package,
-           aliases_of(p.vuln_id)                                       as aliases,
+           a.aliases,
            p.installed_version,
            severity_name(p.severity)                                   as severity,
            m.*,
@@ -241,20 +251,16 @@ const findings = (n: number, head: string, wanted: (digest: string, windowHours:
              array(select distinct r.digest from rows r order by 1)    as report_digests,
              bool_or(package_coverage(r.package_type, r.class, r.package_purl) <> 'interpreted') as is_observable
       from rows r) m
-    cross join lateral current_facts(p.vuln_id) k),
+    cross join lateral current_facts(p.vuln_id) k
+    cross join lateral alias_list(p.vuln_id) a),
   used as (
-    select m.*, ${isInUse('s.state')} as in_use, ${stateName('s.state')} as in_use_state, s.in_use_detail,
+    select m.*, ${isInUse('e.state')} as in_use, ${stateName('e.state')} as in_use_state,
+           ${detail('e', 'package_coverage(m.package_type, m.class, m.package_purl)')} as in_use_detail,
            ${nameOfTier('t.tier')} as tier, t.tier_factors
     from merged m
-    cross join lateral (${strongest(
-      '(select a.digest from asked a)',
-      'm.package_name',
-      'package_coverage(m.package_type, m.class, m.package_purl)',
-      'm.is_observable',
-      '(select a.window_hours from asked a)',
-    )}) s
+    cross join lateral (${evidence('m.package_name', 'm.is_observable')}) e
     cross join lateral (select m.kev, m.epss) k
-    cross join lateral (${urgency('(select a.digest from asked a)', 'm')}) t)
+    cross join lateral (${urgency('m')}) t)
   select ${answeringColumns(
     'vulnerabilities',
     { from: 'effective', order: 'e.nth' },
@@ -265,13 +271,13 @@ const findings = (n: number, head: string, wanted: (digest: string, windowHours:
   left join used m on true
   order by m.n`)
 
-const FINDINGS = findings(0, '', () => '', ROWS)
+const FINDINGS = findings(0, '', '', ROWS)
 const PARAMS = `params as materialized (
     select $1::text as vuln, $2::text as package, $3::boolean as kev, $4::float8 as epss,
            (select array_agg(s.n::integer) from json_array_elements_text($5::text::json) s(n)) as states,
            (select array_agg(t.n::smallint) from json_array_elements_text($6::text::json) t(n)) as tiers,
            vuln_names($7) as names),`
-const FILTERED = findings(7, PARAMS, wantedOf, WANTED_ROWS)
+const FILTERED = findings(7, PARAMS, WANTED, WANTED_ROWS)
 
 /** Columns before the record: the reports and the retired guesses, in the first row only, and the cursor. */
 const CURSOR = 2

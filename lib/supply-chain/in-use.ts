@@ -67,64 +67,75 @@ export const nameOfTier = (place: string) => `('{${TIER_POSITIONS.map(String).jo
 /** SQL: true, false or null, as a state with a number says. */
 export const isInUse = (number: string) => `case when ${number} < 2 then true when ${number} = 3 then false end`
 
-/** SQL: CTEs that `evidence` reads, about the image `digest` of the relation `asked`. */
-export const USE = `
-  use_groups as materialized (
-    select g.* from asked a cross join lateral use_groups(a.digest) g),
-  use_files as materialized (
-    select f.package_name, f.is_cut
-    from asked a
-    cross join lateral (
-      select s.whole_packages, s.cut_packages from summary_image s where s.image_digest = a.digest offset 0) s
-    cross join lateral (
-      select w.name as package_name, false as is_cut from unnest(s.whole_packages) w(name)
-      union all
-      select c.name, true from unnest(s.cut_packages) c(name)) f
-    where exists (select from use_groups g where g.reason is null)),
-  use_whole as materialized (
-    select coalesce(sum(g.containers), 0)::bigint as containers, max(g.observed_since) as observed_since
-    from use_groups g)`
+/** The exposures of containers, in the order of preference where two give the same tier. */
+const EXPOSURES = [
+  { exposure: "'exposed'", key: 'exposed', column: 'exposed' },
+  { exposure: 'null', key: 'unknown', column: 'unknown' },
+  { exposure: "'node_only'", key: 'nodeOnly', column: 'node_only' },
+  { exposure: "'internal'", key: 'internal', column: 'internal' },
+] as const
+const each = (part: (one: (typeof EXPOSURES)[number], place: number) => string) => EXPOSURES.map(part).join(', ')
+
+/** Why a package of which no container ran a file may still be in use, although all were watched. */
+const UNPROVEN = ['language_package', 'no_package_files', 'sbom_incomplete']
 
 /**
- * SQL: the evidence of the containers of an image about one of its packages, as `state`, `reason` and `exposure`; at
- * least one row. `name`, `isObservable` and `digest` are expressions. Containers that ran a file count twice, also as what they
- * would be without it, which is never stronger or more urgent.
+ * SQL: CTEs about the containers of the image `digest` of the relation `asked`. `use_rest` is what they say about a
+ * package of which none ran a file: the strongest state, its reason, and the strongest state of each exposure, by the
+ * reason `unproven` why files of the package tell nothing, which is null where they do.
  */
-const evidence = (digest: string, name: string, isObservable: string) => `
-  select case when p.is_executed then 0 else 1 end as state, null::text as reason, u.exposure
-  from package_use p
-  join workload_container w on w.pod_namespace = p.pod_namespace and w.workload_kind = p.workload_kind
-    and w.workload_name = p.workload_name and w.container_name = p.container_name
-    and w.image_digest = p.image_digest and w.cluster_id = p.cluster_id
-  left join container_use u on u.image_digest = p.image_digest and u.pod_namespace = p.pod_namespace
-    and u.workload_kind = p.workload_kind and u.workload_name = p.workload_name
-    and u.container_name = p.container_name and u.cluster_id = p.cluster_id
-  where p.image_digest = ${digest} and p.package_name = ${name}
-  union all
-  select case when r.reason is null then 3 else 2 end, r.reason, r.exposure
-  from (
-    select coalesce(g.reason, case when not ${isObservable} then 'language_package'
-                                   when l.package_name is null then 'no_package_files'
-                                   when l.is_cut then 'sbom_incomplete' end) as reason, g.exposure
-    from (select g.reason, g.exposure from use_groups g
-          union all
-          select 'no_runtime_data', null where not exists (select from use_groups)) g
-    left join use_files l on l.package_name = ${name}) r`
+export const CONTAINERS = `
+  use_groups as materialized (
+    select g.* from asked a cross join lateral use_groups(a.digest) g),
+  use_rest as materialized (
+    select r.unproven, min(r.state) as state,
+           (array_agg(r.reason order by ${position(REASONS, 'r.reason')}) filter (where r.state = 2))[1] as reason,
+           ${each(({ exposure, column }) => `min(r.state) filter (where r.exposure is not distinct from ${exposure}) as ${column}`)}
+    from (
+      select o.unproven, coalesce(g.reason, o.unproven) as reason, g.exposure,
+             case when coalesce(g.reason, o.unproven) is null then 3 else 2 end as state
+      from (values (null), ${UNPROVEN.map((reason) => `('${reason}')`).join(', ')}) o(unproven)
+      cross join (
+        select g.reason, g.exposure from use_groups g
+        union all
+        select 'no_runtime_data', null where not exists (select from use_groups)) g) r
+    group by r.unproven),
+  use_whole as materialized (
+    select coalesce(sum(g.containers), 0)::bigint as containers, wire_time(max(g.observed_since)) as observed_since
+    from use_groups g)`
 
-/** SQL: the strongest evidence about a package, as `state`, `reason` and the JSON `in_use_detail`. */
-export function strongest(digest: string, name: string, coverage: string, isObservable: string, windowHours: string) {
-  return `
-  select e.state, json_build_object(
-           'state', ${stateName('e.state')},
-           'reason', case when e.state = 2 then e.reason end,
-           'observedSince', case when e.state <> 2 then wire_time((select w.observed_since from use_whole w)) end,
-           'windowHours', ${windowHours}::bigint,
-           'containers', (select w.containers from use_whole w),
-           'coverage', ${coverage}) as in_use_detail
-  from (${evidence(digest, name, isObservable)}) e
-  order by e.state, ${position(REASONS, 'e.reason')}
-  limit 1`
-}
+/** SQL: a CTE with what is known about the packages with these names, which are an expression. */
+export const packagesInUse = (names: string) => `
+  use_packages as materialized (
+    select packages_in_use(a.digest, ${names}) as known from asked a)`
+
+/**
+ * SQL: the evidence about a package of the image, from both CTEs, as one row: the strongest state with its `reason`, and
+ * the strongest state of each exposure, null where no container has it. `name` and `isObservable` are expressions.
+ * Containers that ran a file count twice, also as what they would be without it, which is never stronger.
+ */
+export const evidence = (name: string, isObservable: string) => `
+  select least(r.state, ${each(({ column }) => `u.${column}`)}) as state, r.reason,
+         ${each(({ column }) => `least(r.${column}, u.${column}) as ${column}`)}
+  from (
+    select (k.known ->> 'isCut')::boolean as is_cut,
+           ${each(({ key, column }) => `(k.known ->> '${key}')::integer as ${column}`)}
+    from (select p.known -> ${name} as known from use_packages p offset 0) k
+    offset 0) u
+  join use_rest r on r.unproven is not distinct from
+    case when not ${isObservable} then 'language_package'
+         when u.is_cut is null then 'no_package_files'
+         when u.is_cut then 'sbom_incomplete' end`
+
+/** SQL: the JSON `inUseDetail` of the evidence `e`. */
+export const detail = (e: string, coverage: string) => `
+  json_build_object(
+    'state', ${stateName(`${e}.state`)},
+    'reason', case when ${e}.state = 2 then ${e}.reason end,
+    'observedSince', case when ${e}.state <> 2 then (select w.observed_since from use_whole w) end,
+    'windowHours', (select a.window_hours from asked a),
+    'containers', (select w.containers from use_whole w),
+    'coverage', ${coverage})`
 
 /** The inputs of the tier of a finding beside its use, as expressions. */
 interface Inputs {
@@ -134,27 +145,25 @@ interface Inputs {
   readonly epss: string
 }
 
-const EXPOSURES = ['exposed', null, 'node_only', 'internal']
-
-/** SQL: the most urgent evidence about a finding, as `tier` (a position) and `tier_factors`. */
-export function mostUrgent(digest: string, name: string, isObservable: string, of: Inputs) {
+/** SQL: the most urgent of the evidence `e` about a finding, as `tier` (a position) and `tier_factors`. */
+export function mostUrgent(e: string, of: Inputs) {
   const isHot = `(${of.kev} or ${of.epss} >= r.epss)`
-  const exposures = EXPOSURES.map((one, n) => `when e.exposure ${one === null ? 'is null' : `= '${one}'`} then ${n}`)
   return `
   select t.tier, array_remove(array[
-           'in_use:' || ${stateName('e.state')},
+           'in_use:' || ${stateName('x.state')},
            case when ${of.kev} then 'kev' end,
            case when ${of.epss} >= r.epss then 'epss>=' || r.epss end,
            'severity:' || lower(severity_name(${of.severity})),
-           case when e.exposure is null then 'exposure:unknown' when e.exposure = 'node_only' then 'exposed:node_only'
-                else e.exposure end,
+           case when x.exposure is null then 'exposure:unknown' when x.exposure = 'node_only' then 'exposed:node_only'
+                else x.exposure end,
            case when not ${of.isFixable} then 'no_fix' end], null) as tier_factors
-  from (${evidence(digest, name, isObservable)}) e
-  join tier_rule r on r.is_only
+  from (values ${each(({ exposure, column }, place) => `(${place}, ${exposure}, ${e}.${column})`)}) x(place, exposure, state)
+  cross join tier_rule r
   cross join lateral (
-    select tier_of(e.state < 3, ${of.severity}, ${of.isFixable}, ${isHot},
-                   coalesce(e.exposure = 'exposed', r.unknown_is_exposed)) as tier) t
-  order by t.tier, e.state, case ${exposures.join(' ')} end
+    select tier_of(x.state < 3, ${of.severity}, ${of.isFixable}, ${isHot},
+                   coalesce(x.exposure = 'exposed', r.unknown_is_exposed)) as tier) t
+  where r.is_only and x.state is not null
+  order by t.tier, x.state, x.place
   limit 1`
 }
 

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
 import type { WireNames } from '../wire-names/index.ts'
-import { inUseDetail, isInUse, stateName, strongest, USE, usage } from './in-use.ts'
+import { CONTAINERS, detail, evidence, inUseDetail, isInUse, packagesInUse, stateName, usage } from './in-use.ts'
 import { answering, answeringColumns, answeringFields, Report, readAnswering } from './reports.ts'
 
 /** A component of an SBOM. */
@@ -68,28 +68,27 @@ const RECORD = 3
 const COMPONENTS = fixed(`
   with asked as materialized (
     select $1::text as digest, $2::bigint as window_hours),
-  ${USE},
-  ${chosen('$3', '$4', '$5')}
-  select ${answeringColumns('sbom', { from: 'effective', order: 'e.nth' }, { rows: 'i', digest: '$6' })},
+  ${CONTAINERS},
+  ${chosen('$3', '$4', '$5')},
+  page as materialized (
+    select m.*, package_coverage(m.type, m.class, m.purl) as coverage
+    from chosen c
+    cross join lateral (
+      select m.*
+      from image_component m
+      where m.digest = c.digest and m.source = c.source and m.position > $6
+      order by m.position
+      limit $7) m),
+  ${packagesInUse('array(select p.name from page p)')}
+  select ${answeringColumns('sbom', { from: 'effective', order: 'e.nth' }, { rows: 'i', digest: '$8' })},
          (select c.nth::text from chosen c), ${plainColumns(Component, 'i')}
   from (values (1)) one(row)
   left join (
     select m.*, m.position as id, row_number() over (order by m.position) as n,
-           ${isInUse('u.state')} as in_use, ${stateName('u.state')} as in_use_state, u.in_use_detail
-    from chosen c
-    cross join lateral (
-      select m.*, package_coverage(m.type, m.class, m.purl) as coverage
-      from image_component m
-      where m.digest = c.digest and m.source = c.source and m.position > $7
-      order by m.position
-      limit $8) m
-    cross join lateral (${strongest(
-      '(select a.digest from asked a)',
-      'm.name collate "C"',
-      'm.coverage',
-      "(m.coverage <> 'interpreted')",
-      '(select a.window_hours from asked a)',
-    )}) u) i on true
+           ${isInUse('u.state')} as in_use, ${stateName('u.state')} as in_use_state,
+           ${detail('u', 'm.coverage')} as in_use_detail
+    from page m
+    cross join lateral (${evidence('m.name', "(m.coverage <> 'interpreted')")}) u) i on true
   order by i.n`)
 
 /**
@@ -104,7 +103,7 @@ export async function readComponents(
   { wireNames: names, inUseWindowHours }: { wireNames: WireNames; inUseWindowHours: number },
 ) {
   const rows: RawRow[] = await gate((sql) =>
-    COMPONENTS(sql, digest, inUseWindowHours, digest, source, reportDigest, digest, after, limit + 1).raw(),
+    COMPONENTS(sql, digest, inUseWindowHours, digest, source, reportDigest, after, limit + 1, digest).raw(),
   )
   const { reports, retiredGuesses } = readAnswering(rows[0]!, names)
   const chosenReport = rows[0]![2]

@@ -77,7 +77,7 @@ function scrapesOf(deps: Deps): Scrapes {
       const bytes =
         last !== null && outgoing.size >= MAX_OUTGOING
           ? last
-          : Buffer.from((await readAll(deps)) + deps.denials.series.text(showsWorkloads))
+          : Buffer.from((await readAll(deps)) + workloadTexts(deps, showsWorkloads))
       last = bytes
       return waiting.map(() => bytes)
     }
@@ -87,6 +87,10 @@ function scrapesOf(deps: Deps): Scrapes {
   scrapes.set(deps.metrics, made)
   return made
 }
+
+/** The metrics by workload. */
+const workloadTexts = ({ denials, drift }: Deps, showsWorkloads: boolean) =>
+  denials.series.text(showsWorkloads) + drift.text(showsWorkloads)
 
 /**
  * Returns the text format. Scrapes that arrive while it is rendered share the next text: with all series it is a

@@ -18,7 +18,9 @@ create table workload_profile_version (
 
 create index workload_profile_version_oldest on workload_profile_version (created_at);
 
--- What GET /workloads lists. `summary` has the parts of an item that come from the profile.
+-- What GET /workloads lists. `summary` has the parts of an item that come from the profile. `has_drift` and `is_full`
+-- (the snapshot has as many network rules as it may have) are for metrics; they rarely change, so that most updates
+-- touch no index.
 create table workload_profile (
   cluster_id      text collate "C" not null,
   pod_namespace   text collate "C" not null,
@@ -28,10 +30,17 @@ create table workload_profile (
   content_hash    text collate "C" not null,
   posture_status  text collate "C" not null,
   summary         json not null,
+  has_drift       boolean not null,
+  is_full         boolean not null,
   computed_at     timestamp not null,
   last_changed_at timestamp not null,
   primary key (pod_namespace, workload_kind, workload_name, cluster_id)
 ) with (fillfactor = 70);
+
+create index workload_profile_drifting
+  on workload_profile (pod_namespace, workload_kind, workload_name) where has_drift;
+
+create index workload_profile_full on workload_profile (pod_namespace, workload_kind, workload_name) where is_full;
 
 -- The newest attempt of a workload, where it failed; the next success deletes it.
 create table workload_profile_failure (
@@ -42,6 +51,13 @@ create table workload_profile_failure (
   message       text not null,
   failed_at     timestamp not null,
   primary key (pod_namespace, workload_kind, workload_name, cluster_id)
+);
+
+-- The process whose turn it is to compute profiles: it works between its statements, where no lock holds.
+create table workload_profile_turn (
+  is_only    boolean primary key default true check (is_only),
+  holder     uuid not null,
+  held_until timestamp not null
 );
 
 -- Exports that were recorded: what a later profile is compared with.
@@ -62,3 +78,5 @@ create table workload_profile_export (
 
 create index workload_profile_export_of_workload
   on workload_profile_export (pod_namespace, workload_kind, workload_name, exported_at desc, id desc);
+
+create index workload_profile_export_oldest on workload_profile_export (exported_at);

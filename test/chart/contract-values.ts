@@ -3,7 +3,7 @@ export interface ContractValue {
   readonly path: string
   /** The documented default. */
   readonly fallback?: unknown
-  readonly variable?: string
+  readonly variable?: string | readonly string[]
 }
 
 const compute = (path: string, fallback: unknown, variable: string): ContractValue => ({
@@ -59,7 +59,7 @@ export const contractValues: readonly ContractValue[] = [
   },
   {
     path: 'supplychain.signatureDiscovery.enabled',
-    variable: 'ATTESTATION_ENABLED',
+    variable: ['SIGNATURE_DISCOVERY_ENABLED', 'ATTESTATION_ENABLED'],
   },
   {
     path: 'broker.seccomp.nodeStatusStaleSeconds',

@@ -185,6 +185,7 @@ one('the defaults of the chart are those of the broker, except where a cluster n
     'databaseUrl',
     'dbMigrationMaxRetries',
     'isLoopbackOnly',
+    'isSignatureDiscoveryEnabled',
     'kubeVersion',
     'listen',
     'memoryLimitMb',
@@ -261,6 +262,27 @@ one('runtime inventory values set the broker, and the mode of the agents', () =>
     object('runtime-inventory', 'DaemonSet', 'controller'),
   )
   assert.deepEqual([RUNTIME_INVENTORY, RUNTIME_INVENTORY_CAPABILITIES], ['exec', 'off'])
+})
+
+one('values of profiles reach the broker', () => {
+  const settings = (toggle: string) => {
+    const config = configOf(toggle)
+    return [
+      ...[config.profileSnapshotIntervalSecs, config.profileSnapshotTickBudgetSecs, config.profileSnapshotBatch],
+      ...[
+        config.profileVersionsMaxPerWorkload,
+        config.profileVersionsRetentionDays,
+        config.profileVersionsIntervalSecs,
+      ],
+    ]
+  }
+  assert.deepEqual(
+    [settings('default'), settings('runtime-inventory')],
+    [
+      [300, 300, 200, 50, 90, 3600],
+      [600, 0, 5000, 10, 30, 7200],
+    ],
+  )
 })
 
 one('the alert for missing heartbeats exists where agents send them', () => {
@@ -902,8 +924,9 @@ one('values of the supply chain reach the broker', () => {
       config.inUseWindowHours,
       config.tierEpss,
       config.isUnknownExposed,
+      config.isSignatureDiscoveryEnabled,
     ],
-    ['kguardian', 'policy.example.com', 'admin', 33_554_432, 1800, 0, 0, 7200, 1000, 72, 0.5, false],
+    ['kguardian', 'policy.example.com', 'admin', 33_554_432, 1800, 0, 0, 7200, 1000, 72, 0.5, false, true],
   )
 })
 
@@ -1164,6 +1187,8 @@ one('a job is late after three times its interval, at least 15 minutes, and only
     'runtime-retention': 10_800,
     'compute-retention': 1800,
     'compute-fold': 1800,
+    'profile-snapshots': 900,
+    'profile-retention': 10_800,
   })
   // Data that is kept for ever is still linked, counted and attributed; results of images that are gone are deleted.
   assert.deepEqual(overdue('jobs-off'), {
@@ -1173,6 +1198,7 @@ one('a job is late after three times its interval, at least 15 minutes, and only
     'attestation-retention': 10_800,
     'seccomp-denial-retention': 10_800,
     'compute-retention': 1800,
+    'profile-snapshots': 900,
   })
   assert.equal(overdue('supplychain-full')['supply-chain-refresh'], 5400)
   assert.equal(overdue('runtime-inventory')['runtime-retention'], 21_600)

@@ -32,7 +32,7 @@ for (const { path, fallback, variable } of contractValues) {
     if (variable !== undefined)
       assert.deepEqual(
         variablesOfValue(path, variables).map(({ name }) => name),
-        [variable],
+        [variable].flat(),
       )
   })
 }
@@ -79,6 +79,7 @@ const OTHER_DEFAULTS = [
   'LISTEN_ADDR',
   'DEAD_POD_RETENTION_DAYS',
   'MIGRATE_ON_START',
+  'PROFILE_SNAPSHOT_TICK_BUDGET_SECS',
   'PGSSLMODE',
   'PGUSER',
   'PGDATABASE',

@@ -119,6 +119,7 @@ export function profileOf(
   const digests = containers.map((one) => [one.name, one.running.map(({ digest }) => digest).sort()])
   return {
     profile,
+    areFlowsCounted: true,
     snapshot: {
       network: { rules: [] },
       syscalls: { syscalls: null, captureLevel: null, cr: null },

@@ -6,7 +6,7 @@ import { count, envelope } from './common.ts'
 import { containerKind } from './pod-security.ts'
 
 export const MAX_DIGESTS = 64
-const MAX_SIGNERS = 8
+export const MAX_SIGNERS = 8
 export const MAX_TRUST_RESULTS = 20
 export const VERDICTS = ['invalid', 'unsigned', 'key_signed', 'unknown', 'verified'] as const
 const verdict = z.enum(VERDICTS)
@@ -30,10 +30,15 @@ const Container = z.strictObject({
   running: z.array(Image),
   previous: z.array(Image),
 })
+export type ImageContainer = z.output<typeof Container>
 
 const Signer = z.union([
   z.strictObject({ signerKind: z.literal('keyless'), issuer: z.string(), san: z.string() }),
-  z.strictObject({ signerKind: z.literal('key'), keyName: z.string(), keyFingerprint: z.string() }),
+  z.strictObject({
+    signerKind: z.literal('key'),
+    keyName: z.string().nullable().describe('Null for a key without a name.'),
+    keyFingerprint: z.string(),
+  }),
 ])
 export type Signer = z.output<typeof Signer>
 
@@ -103,17 +108,23 @@ const SupplyChain = z.strictObject({
 })
 export type SupplyChain = z.output<typeof SupplyChain>
 
-/** Distinct CVEs of the images that run, by severity. */
+/** The distinct vulnerabilities of the images that run. */
 const Vulnerabilities = z.strictObject({
   critical: count,
   high: count,
   medium: count,
   low: count,
-  negligible: count,
-  unknown: count,
-  scannedDigests: count.describe('Running digests with a report.'),
-  oldestScanAt: zonedTime.nullable().describe('Of the reports that answer for them.'),
+  negligible: count.describe('Of severity `NONE`.'),
+  unknown: count.describe('Without a rating.'),
+  fixable: count.describe('Those with a fixed version.'),
+  inUse: count.describe('Those in a package of which a running container executed or loaded a file.'),
+  tiers: z
+    .strictObject({ P0: count, P1: count, P2: count, Background: count })
+    .describe('By their most urgent tier in the running containers of this workload.'),
+  scannedDigests: z.int().min(1).describe('All running digests: each has a report.'),
+  oldestScanAt: zonedTime.describe('Of the reports that answer for them.'),
 })
+export type Vulnerabilities = z.output<typeof Vulnerabilities>
 
 export const Images = z
   .strictObject({
@@ -121,7 +132,7 @@ export const Images = z
     runningWindowSeconds: z.int(),
     containers: z.array(Container),
     truncated: z.boolean().describe('Whether the inventory has more rows than were read.'),
-    vulnerabilities: Vulnerabilities.nullable().describe('Null while a running digest has no report.'),
+    vulnerabilities: Vulnerabilities.nullable().describe('Null when nothing runs, or a running digest has no report.'),
     supplyChain: SupplyChain.nullable().describe('Null when nothing runs.'),
   })
   .meta({ id: 'ProfileImages' })

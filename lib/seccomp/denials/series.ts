@@ -1,3 +1,4 @@
+import { labelValue } from '../../metrics/label.ts'
 import { metricPrefix, type WireNames } from '../../wire-names/index.ts'
 
 /** Most series. Denials of further ones count only in the sum, so a scrape stays small. */
@@ -33,10 +34,10 @@ export class DenialSeries {
   /** Adds to a series. Returns false if that would be one series too many. */
   add({ workload_namespace, workload_kind, workload_name, action, denials }: Delta): boolean {
     const workload =
-      `workload_namespace="${escaped(workload_namespace)}",workload_kind="${escaped(workload_kind)}",` +
-      `workload="${escaped(workload_name)}"`
+      `workload_namespace="${labelValue(workload_namespace)}",workload_kind="${labelValue(workload_kind)}",` +
+      `workload="${labelValue(workload_name)}"`
     this.#sum += denials
-    const labels = this.#hasActions ? `${workload},action="${escaped(action)}"` : workload
+    const labels = this.#hasActions ? `${workload},action="${labelValue(action)}"` : workload
     const value = this.#values.get(labels)
     if (value === undefined && this.#values.size >= MAX_SERIES) return false
     this.#values.set(labels, (value ?? 0) + denials)
@@ -53,5 +54,3 @@ export class DenialSeries {
     return `${lines.join('\n')}\n`
   }
 }
-
-const escaped = (text: string) => (/["\\\n]/.test(text) ? text.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n') : text)

@@ -1,6 +1,7 @@
 import { type Database, fixed } from '../../db/index.ts'
 import type { Metrics } from '../../metrics/index.ts'
 import type { Log } from '../../observability/log.ts'
+import { repeat } from '../../time/repeat.ts'
 import type { DenialInlet } from './inlet.ts'
 
 // Jumps from workload to workload in the index, because each has many rows. The concatenated columns have no statistics
@@ -29,36 +30,6 @@ const COUNT = fixed<{ workloads: number }[]>(`
 export async function countWorkloads(db: Database): Promise<number> {
   const [row] = await db.job((sql) => COUNT(sql))
   return row!.workloads
-}
-
-/**
- * Each run is followed by a pause of this many times its duration: however many rows there are, the runs use a
- * twentieth of a core.
- */
-const REST = 20
-
-/**
- * Runs `work` now and then repeatedly, never twice at a time. `onError` gets each failure, and the next run follows.
- */
-function repeat(work: () => Promise<void>, everyMs: number, onError: (error: unknown) => void): { stop(): void } {
-  let isStopped = false
-  let timer: NodeJS.Timeout | undefined
-  const run = async () => {
-    const startedAt = performance.now()
-    try {
-      await work()
-    } catch (error) {
-      onError(error)
-    }
-    if (!isStopped) timer = setTimeout(run, Math.max(everyMs, REST * (performance.now() - startedAt))).unref()
-  }
-  void run()
-  return {
-    stop() {
-      isStopped = true
-      clearTimeout(timer)
-    },
-  }
 }
 
 /**

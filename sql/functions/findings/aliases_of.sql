@@ -2,7 +2,5 @@
 create or replace function aliases_of(vuln text) returns text[]
 language sql stable parallel safe
 as $$
-  select coalesce(array_agg(n.alias order by n.alias), '{}')
-  from (select min(a.alias) as alias from cve_alias a where a.vuln_id = vuln group by upper(a.alias) order by 1
-        limit 32) n
+  select a.aliases from alias_list(vuln) a
 $$;

@@ -24,22 +24,25 @@ as $$
     where t.is_moved and t.payloads is not null
     group by w.image_digest, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id),
   rereads as materialized (
-    select array_agg(t.image_digest) filter (where t.payloads is not null) as images from todo t where t.is_reread),
+    select array_agg(t.image_digest order by t.nth) filter (where t.payloads is not null) as images
+    from todo t where t.is_reread),
   -- The lists of one relation are in one order.
   listed as materialized (
-    select l.* from rereads r cross join lateral listed_files(r.images) l),
+    select l.* from rereads r cross join lateral package_files(r.images) l),
   used as materialized (
     select u.*
     from rereads r
-    cross join lateral packages_used(
-      r.images, array(select l.image_digest from listed l), array(select l.package_name from listed l),
+    cross join lateral packages_run(
+      r.images, array(select l.image from listed l), array(select l.package_name from listed l),
       array(select l.path from listed l)) u),
   used_names as materialized (
     select u.image_digest, u.package_name from used u group by u.image_digest, u.package_name),
   lists as materialized (
-    select l.image_digest, l.package_name, bool_or(l.is_cut) as is_cut
-    from listed l
-    group by l.image_digest, l.package_name),
+    select r.images[l.image] as image_digest, l.package_name, l.is_cut
+    from (select l.image, l.package_name, bool_or(l.is_cut) as is_cut
+          from listed l
+          group by l.image, l.package_name) l
+    cross join rereads r),
   cves as materialized (
     select c.image_digest, c.vuln_id, c.severity, c.max_score, c.is_fixable, c.packages, c.sources, c.join_rank,
            c.is_provable, c.used as used_packages

@@ -1,9 +1,12 @@
 -- The names by which packages may list a library: of `libz.so.1.2.3` also `libz.so.1.2` and `libz.so.1`, which are
--- links to it. Empty for other files.
+-- links to it. Empty for other files. Text functions take a fraction of the time of a pattern.
 create or replace function link_names(path text) returns setof text
 language sql immutable parallel safe
 as $$
-  select m.parts[1] || array_to_string((string_to_array(m.parts[2], '.'))[:n], '.')
-  from regexp_match(case when strpos(path, '.so.') > 0 then path end, '^(.*/lib[^/]*\.so)((?:\.[0-9]+){2,})$') m(parts)
-  cross join generate_series(2, cardinality(string_to_array(m.parts[2], '.')) - 1) n
+  select v.base || '.' || array_to_string(v.numbers[:n], '.')
+  from (select b.base, string_to_array(right(path, -length(b.base) - 1), '.') as numbers
+        from (select rtrim(path, '0123456789.') as base where strpos(path, '.so.') > 0 offset 0) b
+        where right(b.base, 3) = '.so' and starts_with(split_part(path, '/', -1), 'lib') offset 0) v
+  cross join generate_series(1, cardinality(v.numbers) - 1) n
+  where v.numbers <> '{}' and '' <> all (v.numbers)
 $$;

@@ -5,5 +5,5 @@ as $$
   select case when starts_with(path, '/usr/')
                    and (starts_with(path, '/usr/lib/') or starts_with(path, '/usr/lib64/')
                         or starts_with(path, '/usr/bin/') or starts_with(path, '/usr/sbin/'))
-              then substr(path, 5) else path end
+              then right(path, -4) else path end
 $$;

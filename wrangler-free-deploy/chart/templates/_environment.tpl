@@ -190,6 +190,8 @@
   value: {{ .Values.broker.supplychain.tier.unknownExposureAsExposed | quote }}
 - name: IMAGE_ATTESTATION_RETENTION_DAYS
   value: {{ .Values.broker.supplychain.retention.attestationDays | int64 | quote }}
+- name: SIGNATURE_DISCOVERY_ENABLED
+  value: {{ and .Values.supplychain.enabled .Values.supplychain.signatureDiscovery.enabled | quote }}
 - name: SECCOMP_PROFILE_DIR
   value: {{ .Values.broker.seccomp.profileDir | quote }}
 - name: SECCOMP_PROFILES_CACHE_TTL_SECS
@@ -210,6 +212,18 @@
   value: {{ .Values.broker.runtimeInventory.retentionIntervalSeconds | int64 | quote }}
 - name: CAPABILITY_EVIDENCE_WINDOW_HOURS
   value: {{ .Values.broker.runtimeInventory.capabilityEvidenceWindowHours | int64 | quote }}
+- name: PROFILE_SNAPSHOT_INTERVAL_SECS
+  value: {{ .Values.broker.profiles.snapshots.intervalSeconds | int64 | quote }}
+- name: PROFILE_SNAPSHOT_BATCH
+  value: {{ .Values.broker.profiles.snapshots.batch | int64 | quote }}
+- name: PROFILE_SNAPSHOT_TICK_BUDGET_SECS
+  value: {{ .Values.broker.profiles.snapshots.tickBudgetSeconds | int64 | quote }}
+- name: PROFILE_VERSIONS_MAX_PER_WORKLOAD
+  value: {{ .Values.broker.profiles.versions.maxPerWorkload | int64 | quote }}
+- name: PROFILE_VERSIONS_RETENTION_DAYS
+  value: {{ .Values.broker.profiles.versions.retentionDays | int64 | quote }}
+- name: PROFILE_VERSIONS_RETENTION_INTERVAL_SECS
+  value: {{ .Values.broker.profiles.versions.retentionIntervalSeconds | int64 | quote }}
 {{- /* Also with compute.enabled off: stored samples still expire. */}}
 - name: COMPUTE_HISTORY_RETENTION_DAYS
   value: {{ .Values.compute.history.retentionDays | int64 | quote }}

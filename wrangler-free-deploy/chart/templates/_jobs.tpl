@@ -12,6 +12,7 @@
   "image-inventory-retention" (eq (int64 $broker.imageInventory.retention.days) 0)
   "runtime-retention" (eq (int64 $broker.runtimeInventory.retentionDays) 0)
   "compute-fold" (eq (int64 $values.compute.history.retentionDays) 0)
+  "profile-retention" (eq (int64 $broker.profiles.versions.retentionDays) 0)
   "version-check" (not $values.telemetry.enabled)
 -}}
 {{- if not (get $off (index . 1)) }}on{{ end -}}
@@ -50,6 +51,8 @@ release and job, so that jobs and installations do not all come at once. Usage: 
   "runtime-retention" $broker.runtimeInventory.retentionIntervalSeconds
   "compute-retention" 600
   "compute-fold" 600
+  "profile-snapshots" $broker.profiles.snapshots.intervalSeconds
+  "profile-retention" $broker.profiles.versions.retentionIntervalSeconds
   "version-check" $values.telemetry.intervalSeconds
 -}}
 {{- get $seconds (index . 1) | int64 -}}

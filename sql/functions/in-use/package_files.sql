@@ -1,34 +1,35 @@
--- The files that reports and SBOMs of images list for packages. `is_cut`: more files may belong to the package, since
--- 16 are taken of each entry, and 1 024 bytes of a path. Databases of package managers, lists of modules and
--- documentation are not among them: scanners name these as the place where they found a package.
-create or replace function listed_files(images text[])
-returns table (image_digest text, package_name text, path text, is_cut boolean)
+-- The files that reports and SBOMs of images list for packages; `image` is the position in `images`. `is_cut`: more
+-- files may belong to the package, since 16 are taken of each entry, and 1 024 bytes of a path. Databases of package
+-- managers, lists of modules and documentation are not among them: scanners name these as the place where they found a
+-- package.
+create or replace function package_files(images text[])
+returns table (image bigint, package_name text, path text, is_cut boolean)
 language sql stable
 as $$
   -- "offset 0" has each path made normal once.
   select l.*
   from (
-    select p.image_digest, p.package_name, normal_path(p.path) as path, p.is_cut or octet_length(p.path) > 1020
+    select p.image, p.package_name, normal_path(p.path) as path, p.is_cut or octet_length(p.path) > 1020
     from (
-      select i.image_digest, c.name collate "C" as package_name, unnest(c.file_paths) as path,
+      select i.image, c.name collate "C" as package_name, unnest(c.file_paths) as path,
              cardinality(c.file_paths) >= 16 as is_cut
-      from unnest(images) i(image_digest)
-      cross join lateral (select e.* from answering_reports(i.image_digest, 'sbom') e where e.join_rank < 4 offset 0) p
+      from unnest(images) with ordinality i(digest, image)
+      cross join lateral (select e.* from answering_reports(i.digest, 'sbom') e where e.join_rank < 4 offset 0) p
       cross join lateral (
         select c.name, c.file_paths
         from image_component c
         where c.digest = p.digest and c.source = p.source and c.file_paths <> '{}' offset 0) c
       union all
-      select i.image_digest, r.package_name, unnest(r.file_paths), cardinality(r.file_paths) >= 16 or r.omitted > 0
-      from unnest(images) i(image_digest)
+      select i.image, r.package_name, unnest(r.file_paths), cardinality(r.file_paths) >= 16 or r.omitted > 0
+      from unnest(images) with ordinality i(digest, image)
       cross join lateral (
-        select e.* from answering_reports(i.image_digest, 'vulnerabilities') e where e.join_rank < 4 offset 0) p
+        select e.* from answering_reports(i.digest, 'vulnerabilities') e where e.join_rank < 4 offset 0) p
       cross join lateral (
         select r.package_name, r.file_paths, r.omitted
         from image_finding r
         where r.digest = p.digest and r.source = p.source and r.file_paths <> '{}' offset 0) r) p
     offset 0) l
-  where l.path !~ '/(go\.mod|go\.sum|Cargo\.lock|Cargo\.toml|release)$'
+  where split_part(l.path, '/', -1) not in ('go.mod', 'go.sum', 'Cargo.lock', 'Cargo.toml', 'release')
     and not (starts_with(l.path, '/var/lib/')
              and (starts_with(l.path, '/var/lib/dpkg/') or starts_with(l.path, '/var/lib/rpm/')
                   or starts_with(l.path, '/var/lib/pacman/') or starts_with(l.path, '/var/lib/apk/')

@@ -1,0 +1,62 @@
+import {
+  access,
+  BAD_REQUEST,
+  CodedError,
+  charge,
+  codedErrors,
+  kib,
+  NoParameters,
+  params,
+  query,
+  route,
+  sendJson,
+  type Validated,
+} from '../../lib/http/index.ts'
+import { buildProfile } from '../../lib/profile/build.ts'
+import { withImageTrust } from '../../lib/profile/images/index.ts'
+import { isKnownWorkload, workloadNotFound } from '../../lib/profile/known.ts'
+import { ProfilePath } from '../../lib/profile/path.ts'
+import { Profile } from '../../lib/profile/record/profile.ts'
+
+/** The rows of its statements, at most 10 000 edges among them, and the answer of the image-trust evaluator. */
+const PROFILE_BYTES = 8 * 1_024 * 1_024
+
+/** An unknown workload is refused before anything is charged. */
+const chargeKnown: Validated<'param', typeof ProfilePath> = charge(async (c) => {
+  const key = c.req.valid('param')
+  if (!(await isKnownWorkload(c.get('deps').db.read, key))) throw workloadNotFound(key)
+  return kib(PROFILE_BYTES)
+})
+
+/**
+ * GET /workloads/{namespace}/{kind}/{name}/profile: what is known of the security of a workload, computed now
+ * (docs/contract.md#workload-profiles).
+ */
+export default route({
+  summary: 'Get the security profile of a workload',
+  description:
+    'Its peers, syscalls, Pod Security, images, compute samples, capabilities and drift, each with what is not known, ' +
+    'the findings that follow, and a posture with its reasons. Unknown is never ok.',
+  answer: Profile,
+  also: {
+    ...BAD_REQUEST,
+    404: { description: 'Nothing is known of the workload: `workload_not_found`.', answer: CodedError },
+  },
+}).get(
+  '/workloads/:namespace/:kind/:name/profile',
+  access('read'),
+  codedErrors,
+  params(ProfilePath),
+  query(NoParameters, { unknown: 'ignored' }),
+  chargeKnown,
+  async (c) => {
+    const { db, config, imageTrust } = c.get('deps')
+    const key = c.req.valid('param')
+    const built = await buildProfile({ db, config }, key, db.read)
+    if (built === null) throw workloadNotFound(key)
+    const { profile } = built
+    const { images } = profile.dimensions
+    if (images.supplyChain) images.supplyChain.imageTrust = await withImageTrust(imageTrust, key, images)
+    return sendJson(c, JSON.stringify(profile))
+  },
+)

@@ -1,0 +1,2 @@
+export { judgePodSecurity } from './judge.ts'
+export { podSecuritySnapshot, rejudge } from './snapshot.ts'

@@ -1,0 +1,45 @@
+/** Which rows of the inventory are judged (docs/contract.md#workload-profiles). */
+import { byContainer, type InventoryRow } from '../inventory.ts'
+
+/** A current container with the row that speaks for it. */
+export interface Selected {
+  readonly row: InventoryRow
+  /** `last_known` where no row of it runs, such as an init container that has ended. */
+  readonly source: 'running' | 'last_known'
+}
+
+interface Selection {
+  readonly judged: readonly Selected[]
+  /** The newest row of each container that is no longer reported. */
+  readonly stale: readonly InventoryRow[]
+}
+
+/** Takes of each container its newest running row, else its newest current one. Both lists are in the order of names. */
+export function select(rows: readonly InventoryRow[]): Selection {
+  const judged: Selected[] = []
+  const stale: InventoryRow[] = []
+  const containers = [...byContainer(rows)].sort(([one], [other]) => (one < other ? -1 : 1))
+  for (const [, ofContainer] of containers) {
+    const running = newest(ofContainer.filter(({ isRunning }) => isRunning))
+    const current = running ?? newest(ofContainer.filter(({ isCurrent }) => isCurrent))
+    if (current) judged.push({ row: current, source: running ? 'running' : 'last_known' })
+    else stale.push(newest(ofContainer)!)
+  }
+  return { judged, stale }
+}
+
+/** The row seen last; of those seen at the same time the one with the first digest. */
+export const newest = (rows: readonly InventoryRow[]): InventoryRow | undefined =>
+  rows.reduce<InventoryRow | undefined>((best, row) => (best && !isNewer(row, best) ? best : row), undefined)
+
+function isNewer(row: InventoryRow, best: InventoryRow): boolean {
+  const [seen, bestSeen] = [unzoned(row.lastSeen), unzoned(best.lastSeen)]
+  return seen > bestSeen || (seen === bestSeen && row.digest < best.digest)
+}
+
+/** The time that was seen first; null without any. */
+export const earliest = (times: readonly string[]): string | null =>
+  times.reduce<string | null>((best, time) => (best !== null && unzoned(best) <= unzoned(time) ? best : time), null)
+
+// Fractions of a second have 0, 3 or 6 digits. `Z` sorts after `.`, so times compare as text only without it.
+const unzoned = (time: string) => time.slice(0, -1)

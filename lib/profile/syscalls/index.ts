@@ -1,0 +1,1 @@
+export { judgeSyscalls, syscallsSnapshot } from './judge.ts'

@@ -1,0 +1,42 @@
+/** Revisions in requests, and the refusal of those that are gone (docs/contract.md#workload-profiles). */
+import { z } from 'zod'
+import type { Gate } from '../../db/index.ts'
+import type { HttpError } from '../../errors.ts'
+import { coded } from '../../http/coded-errors.ts'
+import { documentedAs } from '../../openapi/declare.ts'
+import type { WorkloadKey } from '../built.ts'
+import { isKnownWorkload, workloadNotFound } from '../known.ts'
+
+const MAX_REVISION = 2 ** 31 - 1
+const RULE = 'expected an integer of 32 bits'
+
+const integer = z.string().transform((text, c): number => {
+  const value = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN
+  if (Math.abs(value) <= MAX_REVISION) return value
+  c.addIssue({ code: 'custom', message: RULE })
+  return z.NEVER
+})
+
+/** A revision in the path: any integer, since one that is not stored is 404. */
+export const revisionSegment = documentedAs(integer, {
+  type: 'integer',
+  format: 'int32',
+  description: 'The revision of a version.',
+})
+
+/** A revision in the query; null where it is missing or blank. */
+export const revisionOrNull = (what: string) =>
+  documentedAs(
+    z
+      .string()
+      .optional()
+      .transform((sent) => (sent === undefined || sent.trim() === '' ? null : sent))
+      .pipe(integer.nullable()),
+    { type: 'integer', format: 'int32', description: `${what}; blank is as if it were absent.` },
+  )
+
+/** 404 for a revision that is not stored, or for a workload of which nothing is known. */
+export async function revisionNotFound(gate: Gate, workload: WorkloadKey, message: string): Promise<HttpError> {
+  if (await isKnownWorkload(gate, workload)) return coded(404, 'revision_not_found', message)
+  return workloadNotFound(workload)
+}
