@@ -62,8 +62,8 @@ export interface ProfileParts {
   readonly containers?: ProfileContainer[]
   readonly podSecurity?: Partial<Dimensions['podSecurity']>
   readonly network?: Partial<Dimensions['network']>
-  /** Whether traffic was observed for 24 hours. */
-  readonly isObserved?: boolean
+  /** Whether traffic was observed for 24 hours; null where that is not known. */
+  readonly isObserved?: boolean | null
   readonly version?: Profile['version']
 }
 

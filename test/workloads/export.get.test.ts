@@ -203,6 +203,19 @@ test('GET /workloads/{namespace}/{kind}/{name}/export 200: a policy for images a
   assert.match(admission.content, /^# .*Other workloads of the namespace/m)
 })
 
+test('GET /workloads/{namespace}/{kind}/{name}/export 200: no policy for more signers than the cluster accepts in one', async () => {
+  const one = await told()
+  const signedBy = (count: number) =>
+    storeAttestation(app, one.digest, {
+      signatures: Array.from({ length: count }, (_, n) => signature({ san: `https://signers.test/${n}` })),
+    })
+  await signedBy(32)
+  assert.equal((await files(one.path, '&artifacts=admission')).admission.available, true)
+  await signedBy(33)
+  assert.match((await files(one.path, '&artifacts=admission')).admission.reason, /at most 32 authorities/)
+  assert.equal((await files(one.path, '&artifacts=admission&mode=enforce')).admission.available, true)
+})
+
 test('GET /workloads/{namespace}/{kind}/{name}/export 200: an SBOM for each image, within a bound', async () => {
   const one = await told({ isWatched: false })
   const [large, empty, unknown, pages] = [newDigest(), newDigest(), newDigest(), newDigest()]

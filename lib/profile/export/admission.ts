@@ -11,6 +11,7 @@ import {
   readCoverage,
   tooLarge,
 } from '../../admission/index.ts'
+import { HttpError } from '../../errors.ts'
 import { Slice } from '../../event-loop/slices.ts'
 import { oneLine } from '../../text/one-line.ts'
 import { comment, quoted } from '../../text/yaml.ts'
@@ -33,6 +34,8 @@ const HASH_CHARS = 8
 const MAX_NAME_CHARS = 63
 /** Longest part of the name from a repository. */
 const MAX_TAIL_CHARS = 20
+/** Longest lists that the definition of ImageTrustPolicy accepts. */
+const MAX_NATIVE = { images: 64, authorities: 32 }
 /** Copies of the signers in memory: as read, and in the plan. */
 const COPIES = 3
 
@@ -86,6 +89,7 @@ async function textOf(source: Source, plan: Plan) {
   const slice = new Slice()
   let [apiVersion, kind] = ['', '']
   for await (const made of manifestsOf(partsOf(plan.groups), options, slice, metadataOf)) {
+    if (mode === 'audit') requireNativeBounds(made.spec)
     apiVersion = mode === 'audit' ? `${annotationPrefix}/v1alpha1` : made.apiVersion
     kind = made.kind
     texts.push(yamlText(annotated(source, { ...made, apiVersion })))
@@ -104,6 +108,14 @@ async function textOf(source: Source, plan: Plan) {
         ]),
   ]
   return { apiVersion, kind, content: comments.join('') + texts.join('---\n') }
+}
+
+/** @throws HttpError 422 for a policy that no cluster would accept */
+function requireNativeBounds(spec: object): void {
+  for (const [list, max] of Object.entries(MAX_NATIVE)) {
+    const { length } = (spec as Record<string, readonly unknown[]>)[list]!
+    if (length > max) throw new HttpError(422, `an ImageTrustPolicy has at most ${max} ${list}, and it needs ${length}`)
+  }
 }
 
 /**
