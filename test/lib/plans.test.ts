@@ -13,6 +13,7 @@ import { declaredRoutes } from '../../lib/http/access.ts'
 import { writeCursor } from '../../lib/http/request/cursor.ts'
 import { PAGE_COMPONENTS } from '../../lib/supply-chain/cyclonedx.ts'
 import { startApp } from '../support/app.ts'
+import { summary } from '../support/profile-versions.ts'
 
 const ROWS = 20_000
 /** Rows of one pod: more than two pages. */
@@ -223,6 +224,9 @@ interface Example extends Expected {
 /** One row for each node, rewritten every few seconds: an index on its time would cost more than it saves. */
 const NODES = ['seccomp_node', 'seccomp_denial_node', 'compute_node']
 
+/** The statements of a profile: some compute coverage in a function, and a workload has few rows in each table. */
+const PROFILE = { isOpaque: true, isCounted: true, expiring: ['runtime_capability', 'runtime_executable'] }
+
 /** At least one example for each route that queries the database. */
 const examples: Record<string, Example[]> = {
   'GET /pod/info': [
@@ -376,6 +380,31 @@ const examples: Record<string, Example[]> = {
       isOpaque: true,
       expiring: ['runtime_capability'],
     },
+  ],
+  'GET /workloads': [
+    { path: '/workloads' },
+    { path: '/workloads?limit=500&include_gone=true' },
+    { path: '/workloads?namespace=ns-7&kind=Deployment&status=risk&search=web&after=ns-7/Deployment/web-7' },
+    { path: '/workloads?status=unknown' },
+  ],
+  // A profile is put together from several statements, some of which compute coverage in a function.
+  'GET /workloads/:namespace/:kind/:name/profile': [
+    { path: '/workloads/ns-7/Deployment/web-7/profile', statements: 11, ...PROFILE },
+    { path: '/workloads/ns-7/Deployment/nobody/profile', status: 404 },
+  ],
+  'GET /workloads/:namespace/:kind/:name/profile/versions': [
+    { path: '/workloads/ns-7/Deployment/web-7/profile/versions' },
+    { path: '/workloads/ns-7/Deployment/web-7/profile/versions?limit=1&before=2' },
+  ],
+  'GET /workloads/:namespace/:kind/:name/profile/versions/:revision': [
+    { path: '/workloads/ns-7/Deployment/web-7/profile/versions/1' },
+  ],
+  'GET /workloads/:namespace/:kind/:name/profile/diff': [{ path: '/workloads/ns-7/Deployment/web-7/profile/diff' }],
+  'GET /workloads/:namespace/:kind/:name/export': [
+    { path: '/workloads/ns-7/Deployment/web-7/export?artifacts=vex,sbom,securitycontext', statements: 13, ...PROFILE },
+  ],
+  'POST /workloads/:namespace/:kind/:name/export': [
+    { path: '/workloads/ns-7/Deployment/web-7/export?artifacts=vex', statements: 13, ...PROFILE },
   ],
   'GET /images/:digest/runtime': [
     '',
@@ -681,6 +710,28 @@ describe('plans', () => {
              null, null, '[]', 0, 0, now()
       from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
+    await sql`
+      insert into workload_profile_version
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 1 + n / 1000, 'h', '{}', '{}', '{}', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into workload_profile
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, 1, 'h', 'risk', ${JSON.stringify(summary())}::text::json, false, false,
+             timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into workload_profile_failure
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, 'm', timestamp '2024-05-01' from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into workload_profile_export (cluster_id, pod_namespace, workload_kind, workload_name, content_hash, mode, artifacts, images, pod_security, exported_at)
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'h', 'audit', '{}', '{"containers": {}}', '{}', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into flow_edge (id, traffic_type, pod_namespace, pod_workload_kind, pod_workload_name, traffic_in_out_ip, is_public, port, ip_protocol,
+                             decision, flows, pods, first_seen_at, last_new_at, counted_at)
+      select gen_random_uuid(), 'EGRESS', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, '10.0.0.' || n, false, '80', 'TCP', 'ALLOW', 1, 1,
+             timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
     await sql.unsafe('analyze')
   })
 

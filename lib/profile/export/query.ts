@@ -45,6 +45,7 @@ const artifacts = documentedAs(
     }),
   {
     type: 'string',
+    pattern: `^(?:(?:${ARTIFACTS.join('|')})(?:,(?:${ARTIFACTS.join('|')}))*)?$`,
     description:
       `A comma list of ${ARTIFACTS.map((one) => `\`${one}\``).join(', ')}, in any case; all of them by default. ` +
       'They are answered in this order.',
@@ -70,6 +71,6 @@ export const ReadQuery = z.object({
       .string()
       .optional()
       .refine((word) => word === undefined || !saysYes(word), 'GET records nothing: use POST'),
-    { type: 'string', description: 'Refused where it says yes: only `POST` records an export.' },
+    { type: 'string', enum: ['', 'false'], description: 'Refused where it says yes: only `POST` records an export.' },
   ),
 })
