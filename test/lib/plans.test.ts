@@ -377,6 +377,20 @@ const examples: Record<string, Example[]> = {
       expiring: ['runtime_capability'],
     },
   ],
+  // Filters, and whether a pod is alive, are checked for one workload after the other; the list is as long as a cluster.
+  'GET /workloads': [
+    ...['', '?limit=500&include_gone=true', '?namespace=ns-7', '?status=unknown&search=WEB&kind=Deployment'],
+    ...['?namespace=ns-7&after=ns-7/Deployment/web-7'],
+  ].map((query) => ({ path: `/workloads${query}`, isWhole: true })),
+  'GET /workloads/:namespace/:kind/:name/profile/versions': ['', '?limit=200&before=7'].map((query) => ({
+    path: `/workloads/ns-7/Deployment/web-7/profile/versions${query}`,
+  })),
+  'GET /workloads/:namespace/:kind/:name/profile/versions/:revision': [
+    { path: '/workloads/ns-7/Deployment/web-7/profile/versions/1' },
+  ],
+  'GET /workloads/:namespace/:kind/:name/profile/diff': ['', '?from=1&to=3', '?to=1'].map((query) => ({
+    path: `/workloads/ns-7/Deployment/web-7/profile/diff${query}`,
+  })),
   'GET /images/:digest/runtime': [
     '',
     '?limit=5000&kind=lib',
@@ -644,6 +658,18 @@ describe('plans', () => {
       select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n % 1000), 64, '0'), 'CAP_' || n, true,
              false, 1, timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01', gen_random_uuid()
       from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into workload_profile
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, 3, 'h', 'ok', '{}', false, false, timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into workload_profile_failure
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, 'x', timestamp '2024-05-01' from generate_series(1, ${ROWS}::int) n where n % 10 = 0`
+    await sql`
+      insert into workload_profile_version
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, r, 'h', '{}', '{}',
+             '{"images":{"containers":{}},"network":{"rules":[]},"podSecurity":{"containers":{}},"syscalls":{}}', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS / 4}::int) n, generate_series(1, 3) r`
     await sql`
       insert into compute_node
       select 'node-' || n, now(), 5000, 1, true, true, true, 1, 1, 1, 1, 8, 1, 1, 1, 1, 0, null, null, now() from generate_series(0, 399) n`
