@@ -13,7 +13,6 @@ import { declaredRoutes } from '../../lib/http/access.ts'
 import { writeCursor } from '../../lib/http/request/cursor.ts'
 import { PAGE_COMPONENTS } from '../../lib/supply-chain/cyclonedx.ts'
 import { startApp } from '../support/app.ts'
-import { summary } from '../support/profile-versions.ts'
 
 const ROWS = 20_000
 /** Rows of one pod: more than two pages. */
@@ -381,30 +380,30 @@ const examples: Record<string, Example[]> = {
       expiring: ['runtime_capability'],
     },
   ],
+  // Filters, and whether a pod is alive, are checked for one workload after the other; the list is as long as a cluster.
   'GET /workloads': [
-    { path: '/workloads' },
-    { path: '/workloads?limit=500&include_gone=true' },
-    { path: '/workloads?namespace=ns-7&kind=Deployment&status=risk&search=web&after=ns-7/Deployment/web-7' },
-    { path: '/workloads?status=unknown' },
-  ],
-  // A profile is put together from several statements, some of which compute coverage in a function.
-  'GET /workloads/:namespace/:kind/:name/profile': [
-    { path: '/workloads/ns-7/Deployment/web-7/profile', statements: 11, ...PROFILE },
-    { path: '/workloads/ns-7/Deployment/nobody/profile', status: 404 },
-  ],
-  'GET /workloads/:namespace/:kind/:name/profile/versions': [
-    { path: '/workloads/ns-7/Deployment/web-7/profile/versions' },
-    { path: '/workloads/ns-7/Deployment/web-7/profile/versions?limit=1&before=2' },
-  ],
+    ...['', '?limit=500&include_gone=true', '?namespace=ns-7', '?status=unknown&search=WEB&kind=Deployment'],
+    ...['?namespace=ns-7&after=ns-7/Deployment/web-7'],
+  ].map((query) => ({ path: `/workloads${query}`, isWhole: true })),
+  'GET /workloads/:namespace/:kind/:name/profile/versions': ['', '?limit=200&before=7'].map((query) => ({
+    path: `/workloads/ns-7/Deployment/web-7/profile/versions${query}`,
+  })),
   'GET /workloads/:namespace/:kind/:name/profile/versions/:revision': [
     { path: '/workloads/ns-7/Deployment/web-7/profile/versions/1' },
   ],
-  'GET /workloads/:namespace/:kind/:name/profile/diff': [{ path: '/workloads/ns-7/Deployment/web-7/profile/diff' }],
+  'GET /workloads/:namespace/:kind/:name/profile/diff': ['', '?from=1&to=3', '?to=1'].map((query) => ({
+    path: `/workloads/ns-7/Deployment/web-7/profile/diff${query}`,
+  })),
+  // A profile is put together from several statements, some of which compute coverage in a function.
+  'GET /workloads/:namespace/:kind/:name/profile': [
+    { path: '/workloads/ns-7/Deployment/web-57/profile', statements: 11, ...PROFILE },
+    { path: '/workloads/ns-7/Deployment/nobody/profile', status: 404 },
+  ],
   'GET /workloads/:namespace/:kind/:name/export': [
-    { path: '/workloads/ns-7/Deployment/web-7/export?artifacts=vex,sbom,securitycontext', statements: 13, ...PROFILE },
+    { path: '/workloads/ns-7/Deployment/web-57/export?artifacts=vex,sbom,securitycontext', statements: 13, ...PROFILE },
   ],
   'POST /workloads/:namespace/:kind/:name/export': [
-    { path: '/workloads/ns-7/Deployment/web-7/export?artifacts=vex', statements: 13, ...PROFILE },
+    { path: '/workloads/ns-7/Deployment/web-57/export?artifacts=vex', statements: 13, ...PROFILE },
   ],
   'GET /images/:digest/runtime': [
     '',
@@ -674,6 +673,18 @@ describe('plans', () => {
              false, 1, timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01', gen_random_uuid()
       from generate_series(1, ${ROWS}::int) n`
     await sql`
+      insert into workload_profile
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, 3, 'h', 'ok', '{}', false, false, timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into workload_profile_failure
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, 'x', timestamp '2024-05-01' from generate_series(1, ${ROWS}::int) n where n % 10 = 0`
+    await sql`
+      insert into workload_profile_version
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, r, 'h', '{}', '{}',
+             '{"images":{"containers":{}},"network":{"rules":[]},"podSecurity":{"level":null,"pod":null,"containers":{}},"syscalls":{}}', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS / 4}::int) n, generate_series(1, 3) r`
+    await sql`
       insert into compute_node
       select 'node-' || n, now(), 5000, 1, true, true, true, 1, 1, 1, 1, 8, 1, 1, 1, 1, 0, null, null, now() from generate_series(0, 399) n`
     await sql`
@@ -711,27 +722,17 @@ describe('plans', () => {
       from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
     await sql`
-      insert into workload_profile_version
-      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 1 + n / 1000, 'h', '{}', '{}', '{}', timestamp '2024-05-01'
-      from generate_series(1, ${ROWS}::int) n`
-    await sql`
-      insert into workload_profile
-      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, 1, 'h', 'risk', ${JSON.stringify(summary())}::text::json, false, false,
-             timestamp '2024-05-01', timestamp '2024-05-01'
-      from generate_series(1, ${ROWS}::int) n`
-    await sql`
-      insert into workload_profile_failure
-      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, 'm', timestamp '2024-05-01' from generate_series(1, ${ROWS}::int) n`
-    await sql`
       insert into workload_profile_export (cluster_id, pod_namespace, workload_kind, workload_name, content_hash, mode, artifacts, images, pod_security, exported_at)
-      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'h', 'audit', '{}', '{"containers": {}}', '{}', timestamp '2024-05-01'
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'h', 'audit', '{}', '{"containers": {}}',
+             '{"level": null, "pod": null, "containers": {}}', timestamp '2024-05-01'
       from generate_series(1, ${ROWS}::int) n`
     await sql`
       insert into flow_edge (id, traffic_type, pod_namespace, pod_workload_kind, pod_workload_name, traffic_in_out_ip, is_public, port, ip_protocol,
                              decision, flows, pods, first_seen_at, last_new_at, counted_at)
       select gen_random_uuid(), 'EGRESS', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, '10.0.0.' || n, false, '80', 'TCP', 'ALLOW', 1, 1,
              timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01'
-      from generate_series(1, ${ROWS}::int) n`
+      from generate_series(1, ${ROWS}::int) n
+      where n % 1000 <> 7`
     await sql.unsafe('analyze')
   })
 
