@@ -139,7 +139,7 @@ const pageRows = (sources: string, walked: string) => `
     select p.tier     as place,
            p.severity as rank,
            p.vuln_id  as id,
-           aliases_of(p.vuln_id) as aliases,
+           a.aliases,
            severity_name(p.severity) as severity,
            d.max_score,
            p.is_fixable as fixable,
@@ -160,6 +160,7 @@ const pageRows = (sources: string, walked: string) => `
            p.not_observed_workloads, p.exposed_workloads
     from page p
     cross join lateral (select ${stateOf('p')} as state) u
+    cross join lateral alias_list(p.vuln_id) a
     left join cve_detail d on d.vuln_id = p.vuln_id
     left join cve_fact f on f.vuln_id = p.vuln_id) v on true
   order by v.place, v.rank, v.id`
@@ -238,10 +239,13 @@ const FILTERED = fixed(`
   page as materialized (
     select * from found
     union all
-    (select c.* from walked c where ${isWanted} order by c.tier, c.severity, c.vuln_id
-     limit ${param('rows')})),
+    -- In list order. PostgreSQL fills a CTE as it is read, so the walk ends with the last row of the page.
+    (select c.* from walked c where ${isWanted} limit ${param('rows')})),
   walk_end as materialized (
-    select w.tier, w.severity, w.vuln_id from walked w where (select count(*) from walked) = ${MAX_WALKED}
+    select w.tier, w.severity, w.vuln_id
+    from walked w
+    where case when (select count(*) from page) < ${param('rows')}
+               then (select count(*) from walked) = ${MAX_WALKED} end
     order by w.tier desc, w.severity desc, w.vuln_id desc limit 1)
   ${pageRows(
     param('sources'),
