@@ -67,8 +67,7 @@ test('a policy enforces only what was seen as a whole and for 24 hours', async (
   ) => makeDocuments(sourceOf(key, mode, { network, isObserved }), ['networkpolicy'], isAcknowledged)
   const whole = await make({ peers }, true)
   assert.ok(isAvailable(whole[0]!) && !/WARNING/.test(whole[0].content))
-  for (const isObserved of [false, null])
-    assert.match((await refusalOf(make({ peers }, isObserved)))!, /24 hours/)
+  for (const isObserved of [false, null]) assert.match((await refusalOf(make({ peers }, isObserved)))!, /24 hours/)
   assert.match((await refusalOf(make({ peers: [] }, true)))!, /no flows/)
   assert.match((await refusalOf(make({ peers, truncated: true }, true)))!, /more flows or peers/)
   for (const made of [
