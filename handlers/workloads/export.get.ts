@@ -1,16 +1,10 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { access, charge, codedErrors, kib, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { buildProfile } from '../../lib/profile/build.ts'
 import { exportAnswers, exportCharge, exportProfile, ReadQuery } from '../../lib/profile/export/index.ts'
-import { workloadSegment } from '../../lib/runtime/reads/index.ts'
+import { ProfilePath } from '../../lib/profile/path.ts'
 
-const Params = z.object({
-  namespace: workloadSegment('The namespace of a workload'),
-  kind: workloadSegment('Its kind, `Pod` for a bare pod'),
-  name: workloadSegment('Its name'),
-})
-
-type Asked = { out: { param: z.output<typeof Params>; query: z.output<typeof ReadQuery> } }
+type Asked = { out: { param: z.output<typeof ProfilePath>; query: z.output<typeof ReadQuery> } }
 
 /**
  * GET /workloads/{namespace}/{kind}/{name}/export: policies, patches and inventories from the profile of a workload
@@ -26,7 +20,7 @@ export default route({
   '/workloads/:namespace/:kind/:name/export',
   access('read'),
   codedErrors,
-  params(Params),
+  params(ProfilePath),
   query(ReadQuery, { unknown: 'ignored' }),
   charge<Asked>(async (c) => {
     const { db, config } = c.get('deps')

@@ -12,14 +12,11 @@ import {
   sendJson,
   type Validated,
 } from '../../lib/http/index.ts'
-import { buildProfile } from '../../lib/profile/build.ts'
+import { buildProfile, PROFILE_BYTES } from '../../lib/profile/build.ts'
 import { withImageTrust } from '../../lib/profile/images/index.ts'
 import { isKnownWorkload, workloadNotFound } from '../../lib/profile/known.ts'
 import { ProfilePath } from '../../lib/profile/path.ts'
 import { Profile } from '../../lib/profile/record/profile.ts'
-
-/** The rows of its statements, at most 10 000 edges among them, and the answer of the image-trust evaluator. */
-const PROFILE_BYTES = 8 * 1_024 * 1_024
 
 /** An unknown workload is refused before anything is charged. */
 const chargeKnown: Validated<'param', typeof ProfilePath> = charge(async (c) => {

@@ -16,6 +16,9 @@ import { readWorkload } from './read.ts'
 import { judgeSyscalls, syscallsSnapshot } from './syscalls/index.ts'
 import { hashSnapshot } from './versions/index.ts'
 
+/** Memory of a profile: the rows of its statements, at most 10 000 edges among them, and the answer of the evaluator. */
+export const PROFILE_BYTES = 8 * 1_024 * 1_024
+
 const MAX_ATTENTION = 5
 const NO_PEERS = { ingressPeers: null, ingressExternal: null, egressPeers: null, egressExternal: null }
 

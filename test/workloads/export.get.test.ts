@@ -453,7 +453,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/export 503: the read budget is sp
   const one = await tellWorkload(impatient)
   const total = impatient.deps.budget.totalKib
   const release = await impatient.deps.budget.acquire(total - 1)
-  const bytes = 16 * 1024 * 1024 + 20_000 * 2_560 + 500 * 4_096
+  const bytes = 8 * 1024 * 1024 + 20_000 * 2_560 + 500 * 4_096
   const needed = (more: number) => Math.ceil((bytes + more) / 1_024)
   assertShed(await get(one.path, '?artifacts=networkpolicy', impatient), needed(0), total)
   assertShed(await get(one.path, '?artifacts=vex', impatient), needed(20_000 * 512), total)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { buildProfile } from '../../lib/profile/build.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { type Told, tellWorkload } from '../support/exports.ts'
 import { newNamespace } from '../support/images.ts'
@@ -53,9 +54,11 @@ test('POST /workloads/{namespace}/{kind}/{name}/export 200: the answer of GET, s
 test('POST /workloads/{namespace}/{kind}/{name}/export 200: the revision of the profile, and a line that says it is stored', async () => {
   const one = await told()
   const { namespace, kind, name } = one.key
+  const { snapshot } = (await buildProfile({ db: app.db, config: app.deps.config }, one.key, app.db.read))!
   await app.sql`
     insert into workload_profile_version
-    values ('primary', ${namespace}, ${kind}, ${name}, 7, 'fnv1a64:00000000000000aa', '{}', '{}', '{}', now())`
+    select 'primary', ${namespace}, ${kind}, ${name}, 7, 'fnv1a64:00000000000000aa', '{}', '{}', ${JSON.stringify(snapshot)}::text::json,
+           now() at time zone 'utc'`
   const { text } = await record(one.path, '?artifacts=sbom,networkpolicy')
   assert.match(text, /^# recorded: /m)
   assert.match(text, /profile-revision: '7'/)
@@ -171,7 +174,7 @@ test('POST /workloads/{namespace}/{kind}/{name}/export 503: the read budget is s
   const one = await tellWorkload(impatient)
   const total = impatient.deps.budget.totalKib
   const release = await impatient.deps.budget.acquire(total - 1)
-  const needed = Math.ceil((16 * 1024 * 1024 + 20_000 * 2_560 + 500 * 4_096) / 1_024)
+  const needed = Math.ceil((8 * 1024 * 1024 + 20_000 * 2_560 + 500 * 4_096) / 1_024)
   assertShed(await record(one.path, '?artifacts=securitycontext', impatient), needed, total)
   release()
   await whileRefused(impatient.sql, 'workload_profile_export', async () =>

@@ -1,6 +1,7 @@
 /** The memory of an export, charged to the read budget (docs/contract.md#workload-profiles, #limits). */
 import { fixed, type Gate } from '../../db/index.ts'
 import { PREFERRED } from '../../supply-chain/sbom.ts'
+import { PROFILE_BYTES } from '../build.ts'
 import type { WorkloadKey } from '../built.ts'
 import type { ExportQuery } from './query.ts'
 import { MAX_STATEMENT_ROWS } from './vex-read.ts'
@@ -10,8 +11,6 @@ export const MAX_COMPONENTS = 10_000
 /** Images whose SBOMs are read for a bundle. */
 export const MAX_IMAGES = 64
 
-/** The profile that the documents are made from. */
-const PROFILE_BYTES = 16 * 1024 * 1024
 /** The facts of network policies, 20 000 flows and 500 pods. They are gone before other documents are made. */
 export const MADE_BYTES = 20_000 * 2_560 + 500 * 4_096
 const STATEMENT_BYTES = 512
