@@ -225,8 +225,8 @@ const NODES = ['seccomp_node', 'seccomp_denial_node', 'compute_node']
 
 /** The statements of a profile: some compute coverage in a function, and a workload has few rows in each table. */
 const PROFILE = {
-  ...{ isOpaque: true, isCounted: true, walked: ['flow_edge_cursor', 'flow_edge_pending'] },
-  expiring: ['runtime_capability', 'runtime_executable'],
+  ...{ isOpaque: true, isCounted: true, walked: [...NODES, 'flow_edge_cursor', 'flow_edge_pending'] },
+  expiring: ['runtime_capability', 'runtime_executable', 'seccomp_denial'],
 }
 
 /** At least one example for each route that queries the database. */
@@ -736,6 +736,7 @@ describe('plans', () => {
              timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01'
       from generate_series(1, ${ROWS}::int) n
       where n % 1000 <> 7`
+    await sql`insert into cve_alias (vuln_id, alias) select 'CVE-' || n, 'GHSA-' || n from generate_series(1, ${ROWS}::int) n`
     await sql.unsafe('analyze')
   })
 
