@@ -125,8 +125,8 @@ const stateOf = (row: string) => `
            else 2 end`
 
 /**
- * Renders the rows of `page`, with the state of the summary; `walked` is where a walk ended that has more rows before
- * it.
+ * Renders the rows of `page`, with the state of the summary. `sources` is an expression, JSON of the names of sources;
+ * `walked` is where a walk ended that has more rows before it.
  */
 const pageRows = (sources: string, walked: string) => `
   select v.place::text, v.rank::text, v.id, ${walked}, ${plainColumns(State, 's')}, ${plainColumns(Vulnerability, 'v')}
@@ -148,7 +148,7 @@ const pageRows = (sources: string, walked: string) => `
            array(select n.name from unnest(d.packages) n(name)
                  order by n.name collate "C" limit ${MAX_PACKAGES}) as packages,
            coalesce(d.package_count, cardinality(d.packages), 0) as package_count,
-           array(select coalesce(${sources}::text::json ->> n.name, n.name) from unnest(d.sources) n(name)
+           array(select coalesce(${sources} ->> n.name, n.name) from unnest(d.sources) n(name)
                  order by n.name collate "C") as sources,
            p.images, p.workloads, p.running_workloads, p.namespaces,
            join_name(p.join_rank) as weakest_join,
@@ -167,7 +167,7 @@ const pageRows = (sources: string, walked: string) => `
 
 const SUMMARY = fixed(`
   with page as materialized (${walk('$1', '$2', '$3')})
-  ${pageRows('$4', 'null::text, null::text, null::text')}`)
+  ${pageRows('(select $4::text::jsonb)', 'null::text, null::text, null::text')}`)
 
 /** A filter that leaves at most this many vulnerabilities is answered by looking them up one by one. */
 export const MAX_CANDIDATES = 5_000
@@ -179,7 +179,7 @@ const PARAMS = `params as materialized (
     select $1::text as runs, $2::bigint as rows, $3::text as vuln, $4::text as package,
            $5::boolean as kev, $6::float8 as epss,
            (select array_agg(s.n::integer) from json_array_elements_text($7::text::json) s(n)) as states,
-           $8::text as sources, vuln_names($9) as names)`
+           $8::text::jsonb as sources, vuln_names($9) as names)`
 
 /** The vulnerabilities that each filter leaves. */
 const FILTERS = {
