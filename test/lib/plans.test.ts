@@ -27,6 +27,7 @@ const LOOKUP_COST = 500
 
 interface Plan {
   'Node Type': string
+  'Parent Relationship'?: string
   'Plan Rows': number
   'Index Cond'?: string
   'Total Cost': number
@@ -134,7 +135,9 @@ function nodesOf(plan: Plan, isLimited = false): Found[] {
   const passes =
     isLimited && ['Subquery Scan', 'Result', 'Incremental Sort', 'Nested Loop', 'Append', 'Merge Append'].includes(type)
   const below = type === 'Limit' || passes
-  return [{ node: plan, isLimited }, ...(plan.Plans ?? []).flatMap((child) => nodesOf(child, below))]
+  // The statement runs an `InitPlan`, such as a materialized CTE, as a whole.
+  const isBelow = (child: Plan) => below && child['Parent Relationship'] !== 'InitPlan'
+  return [{ node: plan, isLimited }, ...(plan.Plans ?? []).flatMap((child) => nodesOf(child, isBelow(child)))]
 }
 
 const shown = (node: Plan) =>
@@ -402,11 +405,17 @@ const examples: Record<string, Example[]> = {
     { path: '/workloads/ns-7/Deployment/web-57/profile', statements: 11, ...PROFILE },
     { path: '/workloads/ns-7/Deployment/nobody/profile', status: 404 },
   ],
+  // A draft of VEX reads all findings of the images.
   'GET /workloads/:namespace/:kind/:name/export': [
-    { path: '/workloads/ns-7/Deployment/web-57/export?artifacts=vex,securitycontext', statements: 12, ...PROFILE },
+    {
+      path: '/workloads/ns-7/Deployment/web-57/export?artifacts=vex,securitycontext',
+      statements: 12,
+      isWhole: true,
+      ...PROFILE,
+    },
   ],
   'POST /workloads/:namespace/:kind/:name/export': [
-    { path: '/workloads/ns-7/Deployment/web-57/export?artifacts=vex', statements: 12, ...PROFILE },
+    { path: '/workloads/ns-7/Deployment/web-57/export?artifacts=vex', statements: 12, isWhole: true, ...PROFILE },
   ],
   'GET /images/:digest/runtime': [
     '',
