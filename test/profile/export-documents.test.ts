@@ -105,6 +105,19 @@ test('SBOMs are of the images that run, and of the newest image of a container t
   )
 })
 
+test('where the profile does not read all images, a document says so', async () => {
+  const source = sourceOf(NOBODY, 'audit', {
+    containers: [imageContainer('main', { running: [image(digestOf('one'))] })],
+  })
+  source.profile.dimensions.images.truncated = true
+  const documents = await makeDocuments(source, ['sbom'], false)
+  assert.deepEqual(
+    documents.map(({ image }) => image?.digest ?? null),
+    [digestOf('one'), null],
+  )
+  assert.match(reasonOf(documents[1]!)!, /more images than its profile reads/)
+})
+
 test('SBOMs of more images than a bundle has are left out, and no two files have one name', async () => {
   const digests = Array.from({ length: 66 }, (_, n) => `sha256:${'0'.repeat(60)}${String(n).padStart(4, '0')}`)
   await storeSbom(app, digests[65]!, 'registry', [component('one')])

@@ -8,7 +8,7 @@ import { depth } from '../support/depth.ts'
 import { digestOf } from '../support/images.ts'
 import { finding, storeFindings } from '../support/supply-chain.ts'
 
-const RUNS = depth(25, 1_500)
+const RUNS = depth(40, 1_500)
 const PACKAGES = ['curl', 'libssl3', 'left-pad'] as const
 const CONTAINERS = ['a', 'b', 'c'] as const
 const WORKLOADS = ['web', 'api'] as const
@@ -19,10 +19,10 @@ await sql`
   insert into cve_summary_state (refreshed_at, judged_until)
   values (now() at time zone 'utc', now() at time zone 'utc' + interval '1 day')`
 
-const listed = fc.constantFrom('whole', 'cut', 'both', 'none')
+const listed = fc.constantFrom('whole', 'whole', 'whole', 'cut', 'both', 'none')
 const state = fc.record({
-  isJudged: fc.constantFrom(true, true, true, false),
-  reason: fc.constantFrom(null, null, null, 'capture_gap'),
+  isJudged: fc.constantFrom(true, true, true, true, false),
+  reason: fc.constantFrom(null, null, null, null, 'capture_gap'),
   isSince: fc.constantFrom(true, true, true, false),
 })
 const scene = fc.record({
@@ -42,10 +42,14 @@ const scene = fc.record({
           name: fc.constantFrom(...PACKAGES),
           version: fc.constantFrom('', '1'),
           source: fc.constantFrom('operator-scanner', 'db-matcher'),
-          isObservable: fc.boolean(),
+          isObservable: fc.constantFrom(true, true, false),
           purl: fc.constantFrom(null, 'pkg:deb/x'),
         }),
-        { maxLength: 6, selector: ({ id, name, version, source }) => `${source} ${id} ${name} ${version}` },
+        {
+          minLength: 1,
+          maxLength: 6,
+          selector: ({ id, name, version, source }) => `${source} ${id} ${name} ${version}`,
+        },
       ),
       listed: fc.tuple(listed, listed, listed),
       used: fc.array(fc.record({ name: fc.constantFrom(...PACKAGES), of: fc.constantFrom(...WORKLOADS) }), {

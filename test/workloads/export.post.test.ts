@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type postgres from 'postgres'
 import { buildProfile } from '../../lib/profile/build.ts'
+import { isWaiting } from '../jobs/scene.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { type Told, tellWorkload } from '../support/exports.ts'
-import { newNamespace } from '../support/images.ts'
+import { container, newDigest, newNamespace } from '../support/images.ts'
 import { podPost } from '../support/records.ts'
 import { assertDatabaseBusy, assertForbidden, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
+import { component, storeSbom } from '../support/supply-chain.ts'
+import { until } from '../support/until.ts'
 
 const ENV = { POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS }
 const app = await startApp(ENV)
@@ -66,6 +70,24 @@ test('POST /workloads/{namespace}/{kind}/{name}/export 200: the revision of the 
   assert.deepEqual([stored!.revision, stored!.artifacts], [7, ['networkpolicy', 'sbom']])
 })
 
+test('POST /workloads/{namespace}/{kind}/{name}/export 200: an artifact with several documents is recorded once', async () => {
+  const one = await told()
+  const other = newDigest()
+  const containers = [container('main', one.digest), container('side', other)]
+  await app.post('/pod/spec', { ...one.pod, containers }, { token })
+  await storeSbom(app, other, 'registry', [component('one')])
+  const { json } = await record(one.path, '?artifacts=sbom&format=zip-manifest')
+  assert.deepEqual(
+    json.documents.map(({ artifact, available }: { artifact: string; available: boolean }) => [artifact, available]),
+    [
+      ['sbom', true],
+      ['sbom', true],
+    ],
+  )
+  const [stored] = await recordsOf(one.key)
+  assert.deepEqual(stored!.artifacts, ['sbom'])
+})
+
 test('POST /workloads/{namespace}/{kind}/{name}/export 200: `record` and a body are ignored', async () => {
   const one = await told()
   for (const [query, body] of [
@@ -112,6 +134,27 @@ test('POST /workloads/{namespace}/{kind}/{name}/export 200: the newest 20 of a w
     ids.slice(0, -1),
   )
   assert.equal((await recordsOf(other.key)).length, 1)
+})
+
+test('POST /workloads/{namespace}/{kind}/{name}/export 200: an export waits for another one of its workload, and counts it', async () => {
+  const one = await told()
+  const { namespace, kind, name } = one.key
+  const store = (on: postgres.ISql, count: number) => on`
+    select record_profile_export('primary', ${namespace}, ${kind}, ${name}, null, 'x', 'audit', '{sbom}', '{"containers":{}}',
+                                 '{"level":null,"pod":null,"containers":{}}', 20, false)
+    from generate_series(1, ${count}::integer)`
+  await store(app.sql, MAX_EXPORTS)
+  let isAnswered = false
+  const answer = await app.sql.begin(async (held) => {
+    await store(held, 1)
+    const sent = record(one.path, '?artifacts=securitycontext').finally(() => {
+      isAnswered = true
+    })
+    await until('the export waits', async () => isAnswered || (await isWaiting(app.sql)))
+    return { sent }
+  })
+  assert.equal((await answer.sent).status, 200)
+  assert.equal((await recordsOf(one.key)).length, MAX_EXPORTS)
 })
 
 test('POST /workloads/{namespace}/{kind}/{name}/export 200: a repeated statement stores an export once', async () => {

@@ -19,6 +19,7 @@ const ANY = { source: null, reportDigest: null }
 const HEX_CHARS = 12
 const NO_SBOM = 'no SBOM of this image is stored: its contents are not known'
 const TOO_MANY_IMAGES = `the workload has more images than the ${MAX_IMAGES} of a bundle`
+const NOT_READ = 'the workload has more images than its profile reads: the others are not known'
 const REPLACED = 'its SBOM was replaced meanwhile: export again'
 
 type Container = Profile['dimensions']['images']['containers'][number]
@@ -26,7 +27,8 @@ type Target = Pick<SbomImage, 'containers' | 'digest' | 'imageRef'>
 
 /** The documents, in the order of containers. All of them together have a bounded number of components. */
 export async function sbomDocuments(source: Source): Promise<ExportDocument[]> {
-  const targets = targetsOf(source.profile.dimensions.images.containers)
+  const { containers, truncated } = source.profile.dimensions.images
+  const targets = targetsOf(containers)
   if (targets.length === 0) return [missing('sbom', 'no image of the workload is known')]
   const taken = new Set<string>()
   const documents: ExportDocument[] = []
@@ -38,6 +40,7 @@ export async function sbomDocuments(source: Source): Promise<ExportDocument[]> {
     left -= ('content' in made && made.image!.components) || 0
     documents.push(made)
   }
+  if (truncated) documents.push(missing('sbom', NOT_READ))
   return documents
 }
 
