@@ -111,11 +111,11 @@ const READ = fixed<[ImageFacts]>(`
     select v.severity, v.tier, v.count, v.fixable, v.in_use as "inUse", v.ids
     from asked a
     cross join (
-      select array_agg(p.container) as containers, array_agg(p.digest) as digests
-      from pairs p
-      where p.digest in (select r.digest from reports r)) s
+      select array_agg(p.container) as containers, array_agg(p.digest) as digests, array_agg(u.is_current) as are_current
+      from (select r.digest, is_use_current(r.digest) as is_current from reports r) u
+      join pairs p on p.digest = u.digest) s
     cross join lateral vulnerabilities_of_workload(
-      a.namespace, a.workload_kind, a.workload_name, s.containers, s.digests) v
+      a.namespace, a.workload_kind, a.workload_name, s.containers, s.digests, s.are_current) v
     where s.digests is not null)
   select (select coalesce(json_agg(s order by s.digest), '[]') from signatures s) as signatures,
          (select coalesce(json_agg(r.digest order by r.digest), '[]') from reports r) as scanned,
