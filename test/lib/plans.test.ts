@@ -370,6 +370,13 @@ const examples: Record<string, Example[]> = {
       isWhole: true,
     })),
   ],
+  // The statements of a profile, and those of an artifact.
+  'GET /workloads/:namespace/:kind/:name/export': [
+    { path: '/workloads/ns-7/Deployment/web-7/export?artifacts=vex', statements: 12, isSummary: true, isOpaque: true },
+  ],
+  'POST /workloads/:namespace/:kind/:name/export': [
+    { path: '/workloads/ns-7/Deployment/web-7/export?artifacts=vex', statements: 12, isSummary: true, isOpaque: true },
+  ],
   'GET /workloads/:namespace/:kind/:name/capabilities': [
     {
       path: '/workloads/ns-7/Deployment/web-7/capabilities',
