@@ -1277,7 +1277,7 @@ table public.workload_profile_export
   constraint workload_profile_export_mode_check CHECK ((mode = ANY (ARRAY['audit'::text, 'enforce'::text])))
   constraint workload_profile_export_pkey PRIMARY KEY (id)
   CREATE INDEX workload_profile_export_of_workload ON public.workload_profile_export USING btree (pod_namespace,
-      workload_kind, workload_name, exported_at DESC, id DESC)
+      workload_kind, workload_name, cluster_id, exported_at DESC, id DESC)
   CREATE INDEX workload_profile_export_oldest ON public.workload_profile_export USING btree (exported_at)
   CREATE UNIQUE INDEX workload_profile_export_pkey ON public.workload_profile_export USING btree (id)
 
@@ -1545,9 +1545,6 @@ function public.is_public_ip(address inet) returns boolean language sql immutabl
 function public.is_running(w workload_container, window_secs integer) returns boolean language sql stable parallel safe
 
 function public.is_use_current(asked text) returns boolean language sql stable parallel safe
-
-function public.is_workload_live(namespace text, kind text, name text) returns boolean language plpgsql stable parallel
-      safe
 
 function public.is_workload_of(seen_kind text, seen_name text, kind text, name text) returns boolean language sql
       immutable parallel safe

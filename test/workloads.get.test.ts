@@ -163,7 +163,8 @@ describe('filters', () => {
     const [alive, dead, never] = ['alive', 'dead', 'never'].map((name) => workload(namespace, name))
     const bare = workload(namespace, `bare-${namespace}`, 'Pod')
     const deadBare = workload(namespace, `gone-${namespace}`, 'Pod')
-    for (const key of [alive!, dead!, never!, bare, deadBare]) await storeState(job, key)
+    const owned = workload(namespace, `owned-${namespace}`, 'Pod')
+    for (const key of [alive!, dead!, never!, bare, deadBare, owned]) await storeState(job, key)
     const failures = [workload(namespace, 'f-alive'), workload(namespace, 'f-dead')]
     for (const key of failures) await failed(key)
     await live(alive!)
@@ -174,6 +175,7 @@ describe('filters', () => {
     await live(failures[0]!)
     await app.post('/pod/spec', podPost({ pod_namespace: namespace, pod_name: bare.name }))
     await app.post('/pod/spec', podPost({ pod_namespace: namespace, pod_name: deadBare.name, is_dead: true }))
+    await live(workload(namespace, 'elsewhere'), { pod_name: owned.name })
     for (const query of ['', 'include_gone=false', 'include_gone='])
       assert.deepEqual(names(await read(`namespace=${namespace}&${query}`)), ['alive', 'f-alive', bare.name], query)
     assert.deepEqual(await namesIn(namespace), [
@@ -184,6 +186,7 @@ describe('filters', () => {
       'never',
       bare.name,
       deadBare.name,
+      owned.name,
     ])
   })
 })
@@ -234,7 +237,7 @@ describe('pages', () => {
       const { items, nextAfter } = await read(query)
       found.push(...items.map((one: WorkloadKey) => `${one.kind} ${one.name}`))
       after = nextAfter
-    } while (after !== null)
+    } while (after !== null && found.length <= keys.length)
     const byBytes = (a: WorkloadKey, b: WorkloadKey) =>
       Buffer.compare(Buffer.from(a.kind), Buffer.from(b.kind)) ||
       Buffer.compare(Buffer.from(a.name), Buffer.from(b.name))

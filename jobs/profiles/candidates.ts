@@ -1,6 +1,7 @@
 /** The workloads whose profiles are computed, and failures of workloads that are no more. */
 import type { Database, Sql } from '../../lib/db/index.ts'
 import type { WorkloadKey } from '../../lib/profile/built.ts'
+import { isLive } from '../../lib/profile/live.ts'
 
 /** A workload with its place in the order of a pass. */
 export interface Candidate extends WorkloadKey {
@@ -83,7 +84,7 @@ const hasNoSource = (sql: Sql) => sql`
       select from workload_syscalls u
       where u.pod_namespace = f.pod_namespace and u.workload_kind = f.workload_kind
         and u.workload_name = f.workload_name)
-    and not is_workload_live(f.pod_namespace, f.workload_kind, f.workload_name)`
+    and not ${sql.unsafe(isLive('f'))}`
 
 /** Deletes the failures of workloads that nothing names any more; resolves to their number. */
 export async function pruneFailures(db: Database): Promise<number> {

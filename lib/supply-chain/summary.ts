@@ -125,8 +125,8 @@ const stateOf = (row: string) => `
            else 2 end`
 
 /**
- * Renders the rows of `page`, with the state of the summary; `walked` is where a walk ended that has more rows before
- * it.
+ * Renders the rows of `page`, with the state of the summary. `sources` is an expression, JSON of the names of sources;
+ * `walked` is where a walk ended that has more rows before it.
  */
 const pageRows = (sources: string, walked: string) => `
   select v.place::text, v.rank::text, v.id, ${walked}, ${plainColumns(State, 's')}, ${plainColumns(Vulnerability, 'v')}
@@ -139,7 +139,7 @@ const pageRows = (sources: string, walked: string) => `
     select p.tier     as place,
            p.severity as rank,
            p.vuln_id  as id,
-           aliases_of(p.vuln_id) as aliases,
+           a.aliases,
            severity_name(p.severity) as severity,
            d.max_score,
            p.is_fixable as fixable,
@@ -148,7 +148,7 @@ const pageRows = (sources: string, walked: string) => `
            array(select n.name from unnest(d.packages) n(name)
                  order by n.name collate "C" limit ${MAX_PACKAGES}) as packages,
            coalesce(d.package_count, cardinality(d.packages), 0) as package_count,
-           array(select coalesce(${sources}::text::json ->> n.name, n.name) from unnest(d.sources) n(name)
+           array(select coalesce(${sources} ->> n.name, n.name) from unnest(d.sources) n(name)
                  order by n.name collate "C") as sources,
            p.images, p.workloads, p.running_workloads, p.namespaces,
            join_name(p.join_rank) as weakest_join,
@@ -160,13 +160,14 @@ const pageRows = (sources: string, walked: string) => `
            p.not_observed_workloads, p.exposed_workloads
     from page p
     cross join lateral (select ${stateOf('p')} as state) u
+    cross join lateral alias_list(p.vuln_id) a
     left join cve_detail d on d.vuln_id = p.vuln_id
     left join cve_fact f on f.vuln_id = p.vuln_id) v on true
   order by v.place, v.rank, v.id`
 
 const SUMMARY = fixed(`
   with page as materialized (${walk('$1', '$2', '$3')})
-  ${pageRows('$4', 'null::text, null::text, null::text')}`)
+  ${pageRows('(select $4::text::jsonb)', 'null::text, null::text, null::text')}`)
 
 /** A filter that leaves at most this many vulnerabilities is answered by looking them up one by one. */
 export const MAX_CANDIDATES = 5_000
@@ -178,7 +179,7 @@ const PARAMS = `params as materialized (
     select $1::text as runs, $2::bigint as rows, $3::text as vuln, $4::text as package,
            $5::boolean as kev, $6::float8 as epss,
            (select array_agg(s.n::integer) from json_array_elements_text($7::text::json) s(n)) as states,
-           $8::text as sources, vuln_names($9) as names)`
+           $8::text::jsonb as sources, vuln_names($9) as names)`
 
 /** The vulnerabilities that each filter leaves. */
 const FILTERS = {
@@ -238,10 +239,13 @@ const FILTERED = fixed(`
   page as materialized (
     select * from found
     union all
-    (select c.* from walked c where ${isWanted} order by c.tier, c.severity, c.vuln_id
-     limit ${param('rows')})),
+    -- In list order. PostgreSQL fills a CTE as it is read, so the walk ends with the last row of the page.
+    (select c.* from walked c where ${isWanted} limit ${param('rows')})),
   walk_end as materialized (
-    select w.tier, w.severity, w.vuln_id from walked w where (select count(*) from walked) = ${MAX_WALKED}
+    select w.tier, w.severity, w.vuln_id
+    from walked w
+    where case when (select count(*) from page) < ${param('rows')}
+               then (select count(*) from walked) = ${MAX_WALKED} end
     order by w.tier desc, w.severity desc, w.vuln_id desc limit 1)
   ${pageRows(
     param('sources'),

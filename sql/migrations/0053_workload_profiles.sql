@@ -77,6 +77,6 @@ create table workload_profile_export (
 );
 
 create index workload_profile_export_of_workload
-  on workload_profile_export (pod_namespace, workload_kind, workload_name, exported_at desc, id desc);
+  on workload_profile_export (pod_namespace, workload_kind, workload_name, cluster_id, exported_at desc, id desc);
 
 create index workload_profile_export_oldest on workload_profile_export (exported_at);

@@ -24,11 +24,12 @@ const IGNORING = [
   ...['/audit/verdicts', '/node/status', '/cluster/environment'],
   ...['/seccomp/profiles/:namespace/:kind/:name', '/seccomp/profiles/:namespace/:kind/:name/export'],
   ...['/seccomp/profile-file/:namespace/:kind/:name/:hash', '/images/:digest/sbom/cyclonedx', '/attestations/policy'],
-  ...['/workloads/:namespace/:kind/:name/capabilities'],
+  ...['/workloads', '/workloads/:namespace/:kind/:name/capabilities'],
+  ...['versions', 'versions/:revision', 'diff'].map((end) => `/workloads/:namespace/:kind/:name/profile/${end}`),
 ]
 
 const digest = `sha256:${'a'.repeat(64)}`
-const VALUES: Record<string, string> = { digest, id: 'CVE-2024-1', ip: '10.0.0.1' }
+const VALUES: Record<string, string> = { digest, revision: '1', id: 'CVE-2024-1', ip: '10.0.0.1' }
 const concrete = (path: string) => path.replace(/:(\w+)/g, (_, name) => VALUES[name] ?? 'x')
 const reads = [...declaredRoutes(routes.flatMap((one) => one.routes)).keys()]
   .filter((name) => name.startsWith('GET '))

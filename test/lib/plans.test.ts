@@ -27,6 +27,7 @@ const LOOKUP_COST = 500
 
 interface Plan {
   'Node Type': string
+  'Parent Relationship'?: string
   'Plan Rows': number
   'Index Cond'?: string
   'Total Cost': number
@@ -134,7 +135,9 @@ function nodesOf(plan: Plan, isLimited = false): Found[] {
   const passes =
     isLimited && ['Subquery Scan', 'Result', 'Incremental Sort', 'Nested Loop', 'Append', 'Merge Append'].includes(type)
   const below = type === 'Limit' || passes
-  return [{ node: plan, isLimited }, ...(plan.Plans ?? []).flatMap((child) => nodesOf(child, below))]
+  // The statement runs an `InitPlan`, such as a materialized CTE, as a whole.
+  const isBelow = (child: Plan) => below && child['Parent Relationship'] !== 'InitPlan'
+  return [{ node: plan, isLimited }, ...(plan.Plans ?? []).flatMap((child) => nodesOf(child, isBelow(child)))]
 }
 
 const shown = (node: Plan) =>
@@ -222,6 +225,12 @@ interface Example extends Expected {
 
 /** One row for each node, rewritten every few seconds: an index on its time would cost more than it saves. */
 const NODES = ['seccomp_node', 'seccomp_denial_node', 'compute_node']
+
+/** The statements of a profile: some compute coverage in a function, and a workload has few rows in each table. */
+const PROFILE = {
+  ...{ isOpaque: true, isCounted: true, walked: [...NODES, 'flow_edge_cursor', 'flow_edge_pending'] },
+  expiring: ['runtime_capability', 'runtime_executable', 'seccomp_denial'],
+}
 
 /** At least one example for each route that queries the database. */
 const examples: Record<string, Example[]> = {
@@ -370,19 +379,43 @@ const examples: Record<string, Example[]> = {
       isWhole: true,
     })),
   ],
-  // The statements of a profile, and those of an artifact.
-  'GET /workloads/:namespace/:kind/:name/export': [
-    { path: '/workloads/ns-7/Deployment/web-7/export?artifacts=vex', statements: 12, isSummary: true, isOpaque: true },
-  ],
-  'POST /workloads/:namespace/:kind/:name/export': [
-    { path: '/workloads/ns-7/Deployment/web-7/export?artifacts=vex', statements: 12, isSummary: true, isOpaque: true },
-  ],
   'GET /workloads/:namespace/:kind/:name/capabilities': [
     {
       path: '/workloads/ns-7/Deployment/web-7/capabilities',
       isOpaque: true,
       expiring: ['runtime_capability'],
     },
+  ],
+  // Filters, and whether a pod is alive, are checked for one workload after the other; the list is as long as a cluster.
+  'GET /workloads': [
+    ...['', '?limit=500&include_gone=true', '?namespace=ns-7', '?status=unknown&search=WEB&kind=Deployment'],
+    ...['?namespace=ns-7&after=ns-7/Deployment/web-7'],
+  ].map((query) => ({ path: `/workloads${query}`, isWhole: true })),
+  'GET /workloads/:namespace/:kind/:name/profile/versions': ['', '?limit=200&before=7'].map((query) => ({
+    path: `/workloads/ns-7/Deployment/web-7/profile/versions${query}`,
+  })),
+  'GET /workloads/:namespace/:kind/:name/profile/versions/:revision': [
+    { path: '/workloads/ns-7/Deployment/web-7/profile/versions/1' },
+  ],
+  'GET /workloads/:namespace/:kind/:name/profile/diff': ['', '?from=1&to=3', '?to=1'].map((query) => ({
+    path: `/workloads/ns-7/Deployment/web-7/profile/diff${query}`,
+  })),
+  // A profile is put together from several statements, some of which compute coverage in a function.
+  'GET /workloads/:namespace/:kind/:name/profile': [
+    { path: '/workloads/ns-7/Deployment/web-57/profile', statements: 11, ...PROFILE },
+    { path: '/workloads/ns-7/Deployment/nobody/profile', status: 404 },
+  ],
+  // A draft of VEX reads all findings of the images.
+  'GET /workloads/:namespace/:kind/:name/export': [
+    {
+      path: '/workloads/ns-7/Deployment/web-57/export?artifacts=vex,securitycontext',
+      statements: 12,
+      isWhole: true,
+      ...PROFILE,
+    },
+  ],
+  'POST /workloads/:namespace/:kind/:name/export': [
+    { path: '/workloads/ns-7/Deployment/web-57/export?artifacts=vex', statements: 12, isWhole: true, ...PROFILE },
   ],
   'GET /images/:digest/runtime': [
     '',
@@ -652,6 +685,18 @@ describe('plans', () => {
              false, 1, timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01', gen_random_uuid()
       from generate_series(1, ${ROWS}::int) n`
     await sql`
+      insert into workload_profile
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, 3, 'h', 'ok', '{}', false, false, timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into workload_profile_failure
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, 'x', timestamp '2024-05-01' from generate_series(1, ${ROWS}::int) n where n % 10 = 0`
+    await sql`
+      insert into workload_profile_version
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n, r, 'h', '{}', '{}',
+             '{"images":{"containers":{}},"network":{"rules":[]},"podSecurity":{"level":null,"pod":null,"containers":{}},"syscalls":{}}', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS / 4}::int) n, generate_series(1, 3) r`
+    await sql`
       insert into compute_node
       select 'node-' || n, now(), 5000, 1, true, true, true, 1, 1, 1, 1, 8, 1, 1, 1, 1, 0, null, null, now() from generate_series(0, 399) n`
     await sql`
@@ -688,6 +733,19 @@ describe('plans', () => {
              null, null, '[]', 0, 0, now()
       from generate_series(1, ${ROWS}::int) n`
     await sql`insert into traffic (uuid, pod_name, time_stamp) values (e'odd\\x1f', 'odd', timestamp '2000-01-01')`
+    await sql`
+      insert into workload_profile_export (cluster_id, pod_namespace, workload_kind, workload_name, content_hash, mode, artifacts, images, pod_security, exported_at)
+      select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'h', 'audit', '{}', '{"containers": {}}',
+             '{"level": null, "pod": null, "containers": {}}', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`
+      insert into flow_edge (id, traffic_type, pod_namespace, pod_workload_kind, pod_workload_name, traffic_in_out_ip, is_public, port, ip_protocol,
+                             decision, flows, pods, first_seen_at, last_new_at, counted_at)
+      select gen_random_uuid(), 'EGRESS', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, '10.0.0.' || n, false, '80', 'TCP', 'ALLOW', 1, 1,
+             timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n
+      where n % 1000 <> 7`
+    await sql`insert into cve_alias (vuln_id, alias) select 'CVE-' || n, 'GHSA-' || n from generate_series(1, ${ROWS}::int) n`
     await sql.unsafe('analyze')
   })
 

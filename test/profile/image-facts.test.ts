@@ -204,3 +204,15 @@ test('vulnerabilities: a container that is not watched, or not judged yet, may u
   await sql`delete from container_use where pod_namespace = ${namespace}`
   assert.deepEqual(await tiers(), [[0, 2, 7, 7, 0, 'CVE-1,X-0,X-1,X-2,X-3']])
 })
+
+test('vulnerabilities: an image in two containers, of which only one was watched, may be in use', async () => {
+  const [namespace, digest] = [newNamespace(), newDigest()]
+  await runs(namespace, [digest, digest])
+  await storeSbom(app, digest, 'registry', [installed('bash', '/usr/bin/bash')])
+  await storeFindings(app, digest, 'db-matcher', [of('bash', 'CVE-1')])
+  await pass()
+  const tiers = async () => plain((await read(namespace)).vulnerabilities)
+  assert.deepEqual(await tiers(), [[0, 4, 1, 1, 0, 'CVE-1']])
+  await sql`update container_use set reason = 'capture_gap' where pod_namespace = ${namespace} and container_name = 'side'`
+  assert.deepEqual(await tiers(), [[0, 2, 1, 1, 0, 'CVE-1']])
+})

@@ -8,7 +8,7 @@ const UNSEEN = [
   ...['sysctls', 'volumeTypes'],
 ]
 
-test('a container with all that restricted asks for is restricted, but unknown: half of the checks cannot be made', () => {
+test('a container with all that restricted asks for is still unknown: half of the checks cannot be made', () => {
   const it = judged([row('app')])
   assert.equal(it.status, 'unknown')
   assert.deepEqual([it.level, it.levelConfidence], ['restricted', 'upper_bound'])

@@ -29,10 +29,10 @@ export interface Failure {
 }
 
 const LISTS = { regular: 'containers', init: 'initContainers', ephemeral: 'ephemeralContainers' } as const
-const BASELINE =
-  'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'.split(
-    ' ',
-  )
+const BASELINE = [
+  ...['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD', 'NET_BIND_SERVICE', 'SETFCAP'],
+  ...['SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT'],
+]
 const PROFILES: unknown[] = ['RuntimeDefault', 'Localhost']
 
 /** The value at a dotted path; undefined where it is not set. */

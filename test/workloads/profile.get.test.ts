@@ -51,10 +51,8 @@ const webOf = (namespace: string, { security = RESTRICTED, pod = POD_SECURITY, d
   })
 let pods = 1
 
-const route = 'GET /workloads/{namespace}/{kind}/{name}/profile'
-
 describe('what is not known', () => {
-  test(`${route} 200: of a pod alone nothing is known, and nothing is ok`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 200: of a pod alone nothing is known, and nothing is ok', async () => {
     const { workload, version, snapshotPending, posture, attention, exposure, readiness, controls, dimensions, drift } =
       await read('shop', 'api')
     assert.deepEqual(workload, {
@@ -98,7 +96,7 @@ describe('what is not known', () => {
     assert.equal(drift.notEvaluated.length, 4)
   })
 
-  test(`${route} 200: a container that passes every check that can be made is not known to be restricted`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 200: a container that passes every check that can be made is not known to be restricted', async () => {
     const namespace = newNamespace()
     await seed(app, [webOf(namespace)], [], [])
     const { dimensions, posture, readiness, findings } = await read(namespace, 'web')
@@ -116,7 +114,7 @@ describe('what is not known', () => {
     )
   })
 
-  test(`${route} 200: while the stored flows are counted for the first time, that is the reason, and no version is made`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 200: while the stored flows are counted for the first time, that is the reason, and no version is made', async () => {
     const own = await startApp()
     await own.post('/pod/spec', webOf('early'))
     await own.sql`update flow_edge_cursor set as_of = null`
@@ -133,7 +131,7 @@ describe('what is not known', () => {
 })
 
 describe('posture', () => {
-  test(`${route} 200: the worst finding decides, findings are sorted, and five are for attention`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 200: the worst finding decides, findings are sorted, and five are for attention', async () => {
     const namespace = newNamespace()
     const pod = { hostNetwork: true, hostPID: true, securityContext: {} }
     await seed(app, [webOf(namespace, { security: { privileged: true }, pod })], [], [])
@@ -152,7 +150,7 @@ describe('posture', () => {
 })
 
 describe('syscalls', () => {
-  test(`${route} 200: without a custom resource, with one that logs, and with one that enforces`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 200: without a custom resource, with one that logs, and with one that enforces', async () => {
     const namespace = newNamespace()
     const of = { namespace, kind: 'Deployment', name: 'web' }
     await storeWorkloads(sql, [{ ...of, names: ['read', 'write'], updatedAt: '2026-05-01T10:00:00' }])
@@ -208,7 +206,7 @@ describe('syscalls', () => {
     await sql`delete from seccomp_denial`
   })
 
-  test(`${route} 200: what was not captured whole is not ok`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 200: what was not captured whole is not ok', async () => {
     const namespace = newNamespace()
     const of = { namespace, kind: 'Deployment', name: 'web' }
     await storeWorkloads(sql, [{ ...of, names: ['read'] }])
@@ -228,7 +226,7 @@ describe('syscalls', () => {
 })
 
 describe('capabilities, versions and changes', () => {
-  test(`${route} 200: capabilities are those of their own route`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 200: capabilities are those of their own route', async () => {
     const namespace = newNamespace()
     const posted = webOf(namespace)
     await seed(app, [posted], [], [])
@@ -244,7 +242,7 @@ describe('capabilities, versions and changes', () => {
     assert.equal(capabilities.containers.length, 1)
   })
 
-  test(`${route} 200: a version is pending until the job has stored it, and again after a change`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 200: a version is pending until the job has stored it, and again after a change', async () => {
     const namespace = newNamespace()
     const posted = webOf(namespace)
     await seed(app, [posted], [], [flowOf(posted, 'EGRESS', '10.1.0.2', '8080')])
@@ -278,16 +276,16 @@ describe('capabilities, versions and changes', () => {
 })
 
 describe('refusals', () => {
-  test(`${route} 400: a part of the path that is blank, too long or has a slash`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 400: a part of the path that is blank, too long or has a slash', async () => {
     for (const [{ namespace, kind, name }] of BAD_PATHS)
       assertCoded(await app.get(pathOf(namespace, name, kind)), 400, 'bad_request')
   })
 
-  test(`${route} 401: without a token`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 401: without a token', async () => {
     assertUnauthorized(await guarded.get(pathOf('shop', 'api')))
   })
 
-  test(`${route} 404: only if nothing is known of the workload`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 404: only if nothing is known of the workload', async () => {
     for (const [namespace, name, kind] of [
       ['shop', 'nobody', 'Deployment'],
       ['shop', 'api', 'deployment'],
@@ -303,11 +301,11 @@ describe('refusals', () => {
     assert.deepEqual((await read('bare', 'bare-1', 'Pod')).workload.pods, { live: 0, names: [], truncated: false })
   })
 
-  test(`${route} 503: the database cancels the statement`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 503: the database cancels the statement', async () => {
     await whileRefused(sql, 'workload_container', async () => assertDatabaseBusy(await app.get(pathOf('shop', 'api'))))
   })
 
-  test(`${route} 503: charged before anything is read`, async () => {
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 503: charged before anything is read', async () => {
     await guarded.sql`insert into workload_syscalls values ('shop', 'Deployment', 'api', 'read', '{}', 'h', 1, now())`
     const { budget } = guarded.deps
     const held = await budget.enter(budget.totalKib - CHARGE_KIB + 1)

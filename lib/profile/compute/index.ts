@@ -12,7 +12,13 @@ export type ComputeRow = Compute['containers'][number]
 // A pod of the same name may be an earlier one, so the uid is compared where it is known.
 const LATEST = fixed<ComputeRow[]>(`
   with asked as materialized (select $1::text as namespace, $2::text as kind, $3::text as name),
-  ${PODS}
+  ${PODS},
+  samples as materialized (
+    select l.*
+    from asked a
+    cross join pods p
+    join compute_latest l on l.namespace = a.namespace and l.pod_name = p.pod_name
+    where not p.is_dead and coalesce(p.pod_uid, l.pod_uid) = l.pod_uid)
   select l.pod_name as pod, l.container, l.cpu_request_millis::float8 as "cpuRequestMillis",
          l.cpu_limit_millis::float8 as "cpuLimitMillis", l.mem_request::float8 as "memRequestBytes",
          l.mem_limit::float8 as "memLimitBytes", l.cpu_usage_millis as "cpuUsageMillis",
@@ -20,11 +26,7 @@ const LATEST = fixed<ComputeRow[]>(`
          case when l.cpu_nr_periods > 0
               then least(l.cpu_nr_throttled::float8 / l.cpu_nr_periods, 1) end as "throttledRatio",
          wire_time(l.updated_at) || 'Z' as "updatedAt"
-  from asked a
-  cross join pods p
-  join compute_latest l on l.namespace = a.namespace and l.pod_name = p.pod_name
-  join pod o on o.pod_name = p.pod_name and coalesce(o.pod_uid, l.pod_uid) = l.pod_uid
-  where not p.is_dead
+  from samples l
   order by l.pod_name, l.container, l.container_uid
   limit ${MAX_CONTAINERS + 1}`)
 

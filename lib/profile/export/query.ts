@@ -26,7 +26,6 @@ const flag = (what: string) =>
     description: `\`true\`, \`1\`, \`yes\` or \`on\`: ${what}`,
   })
 
-const WORD = `(${ARTIFACTS.join('|')})`
 const RULE = `expected a list of ${ARTIFACTS.join(', ')}`
 
 const artifacts = documentedAs(
@@ -46,7 +45,7 @@ const artifacts = documentedAs(
     }),
   {
     type: 'string',
-    pattern: `^(${WORD}(,${WORD})*)?$`,
+    pattern: `^(?:(?:${ARTIFACTS.join('|')})(?:,(?:${ARTIFACTS.join('|')}))*)?$`,
     description:
       `A comma list of ${ARTIFACTS.map((one) => `\`${one}\``).join(', ')}, in any case; all of them by default. ` +
       'They are answered in this order.',
@@ -72,10 +71,6 @@ export const ReadQuery = z.object({
       .string()
       .optional()
       .refine((word) => word === undefined || !saysYes(word), 'GET records nothing: use POST'),
-    {
-      type: 'string',
-      enum: ['false', '0', 'no', 'off', ''],
-      description: 'Only `POST` records an export: yes is refused.',
-    },
+    { type: 'string', enum: ['', 'false'], description: 'Refused where it says yes: only `POST` records an export.' },
   ),
 })

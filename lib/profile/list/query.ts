@@ -52,7 +52,7 @@ export const ListQuery = z.object({
     ),
     {
       type: 'string',
-      maxLength: MAX_SEARCH_BYTES,
+      pattern: `^[ -~]{0,${MAX_SEARCH_BYTES}}$`,
       description: `Only workloads with this in their name, in any case; at most ${MAX_SEARCH_BYTES} bytes.`,
     },
   ),

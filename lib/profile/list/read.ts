@@ -1,11 +1,10 @@
 /** Reads a page of GET /workloads (docs/contract.md#workload-profiles). */
 import { fixed, type Gate } from '../../db/index.ts'
 import { plainColumns, plainRows } from '../../records/index.ts'
+import { isLive } from '../live.ts'
 import { NO_SUMMARY } from '../versions/index.ts'
 import { type ListQuery, writeAfter } from './query.ts'
 import { ListedProfile } from './record.ts'
-
-const json = (value: unknown) => `'${JSON.stringify(value)}'::json`
 
 /** Whether the workload `t` passes the filters. The one that needs other tables comes last. */
 const PASSES = `
@@ -16,8 +15,8 @@ const PASSES = `
 const IN_ORDER = `
   order by t.pod_namespace, t.workload_kind, t.workload_name
   limit a.most`
-const IS_LIVE = `
-  (a.includes_gone or is_workload_live(t.pod_namespace, t.workload_kind, t.workload_name))`
+const IS_LISTED = `
+  (a.includes_gone or ${isLive('t')})`
 
 // Both tables are read in the order of the list, each for a whole page.
 const rowsOf = (isOfNamespace: string) =>
@@ -30,9 +29,7 @@ const rowsOf = (isOfNamespace: string) =>
   from (
     select l.cluster_id, l.pod_namespace as namespace, l.workload_kind as kind, l.workload_name as name,
            l.revision, l.content_hash, l.computed_at, l.last_changed_at, f.failed_at, f.message as last_error,
-           coalesce(l.summary -> 'posture', ${json(NO_SUMMARY.posture)}) as posture,
-           coalesce(l.summary -> 'dimensions', ${json(NO_SUMMARY.dimensions)}) as dimensions,
-           l.summary -> 'findingCounts' as finding_counts, l.summary -> 'drift' as drift
+           s.posture, s.dimensions, s."findingCounts" as finding_counts, s.drift
     from (
       select p.*
       from asked a
@@ -40,10 +37,10 @@ const rowsOf = (isOfNamespace: string) =>
         select t.cluster_id, t.pod_namespace, t.workload_kind, t.workload_name, t.revision, t.content_hash,
                t.computed_at, t.last_changed_at, t.summary
         from workload_profile t
-        where ${isOfNamespace} ${PASSES} and (a.status is null or t.posture_status = a.status) and ${IS_LIVE}
+        where ${isOfNamespace} ${PASSES} and (a.status is null or t.posture_status = a.status) and ${IS_LISTED}
         ${IN_ORDER}) p
       union all
-      select n.*, null, null, null, null, null
+      select n.*, null, null, null, null, '${JSON.stringify(NO_SUMMARY)}'::json
       from asked a
       cross join lateral (
         select t.cluster_id, t.pod_namespace, t.workload_kind, t.workload_name
@@ -53,11 +50,12 @@ const rowsOf = (isOfNamespace: string) =>
             select from workload_profile p
             where p.pod_namespace = t.pod_namespace and p.workload_kind = t.workload_kind
               and p.workload_name = t.workload_name and p.cluster_id = t.cluster_id)
-          and ${IS_LIVE}
+          and ${IS_LISTED}
         ${IN_ORDER}) n) l
     left join workload_profile_failure f
       on f.pod_namespace = l.pod_namespace and f.workload_kind = l.workload_kind
      and f.workload_name = l.workload_name and f.cluster_id = l.cluster_id
+    cross join lateral json_to_record(l.summary) s(posture json, dimensions json, "findingCounts" json, drift json)
     order by l.pod_namespace, l.workload_kind, l.workload_name
     limit (select a.most from asked a)) m`)
 

@@ -54,11 +54,11 @@ const ROWS = `
 /** The pods of the workload, dead ones too. */
 export const PODS = `
   pods as materialized (
-    select p.pod_name, p.is_dead
+    select p.pod_name, p.pod_uid, p.is_dead
     from asked a
     join pod p on p.pod_namespace = a.namespace and p.workload_kind = a.kind and p.workload_name = a.name
     union
-    select p.pod_name, p.is_dead
+    select p.pod_name, p.pod_uid, p.is_dead
     from asked a
     join pod p on a.kind = 'Pod' and p.pod_name = a.name and p.pod_namespace = a.namespace and p.workload_kind is null)`
 

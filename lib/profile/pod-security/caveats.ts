@@ -17,30 +17,31 @@ export function caveatsOf(workloadKind: string, pod: PodBlock, judgement: Judgem
   const ephemeral = judgement.containers.filter(({ kind, failing }) => kind === 'ephemeral' && failing.length > 0)
   const podContext = isObject(patch.pod.securityContext) ? patch.pod.securityContext : {}
   const caveats: readonly (string | false)[] = [
-    'Agents do not report types of volumes, host ports, hosts of probes, AppArmor, SELinux, procMount and sysctls: the ' +
-      'workload may still fail restricted because of them.',
+    'Agents do not report types of volumes, host ports, hosts of probes, AppArmor, SELinux, procMount and sysctls: ' +
+      'the workload may still fail restricted because of them.',
     (podContext.runAsNonRoot === true || isAny(({ patch }) => patch.runAsNonRoot === true)) &&
       'With runAsNonRoot: true, a container whose image runs as root does not start. Set runAsUser to an account of ' +
         'the image.',
     (workloadKind === 'DaemonSet' || pod.hostNetwork === true) &&
-      'It is a DaemonSet or uses the network of its node, as agents of nodes do. They often need what restricted ' +
-        'forbids: an exemption of their namespace may fit better than this patch.',
+      'It is a DaemonSet or uses the network of its node, as agents of nodes do. They often need what ' +
+        'restricted forbids: an exemption of their namespace may fit better than this patch.',
     isAny(({ patch }) => patch.privileged === false) &&
-      'privileged: false takes away devices and most rights on the kernel. Containers that manage their node stop working.',
+      'privileged: false takes away devices and most rights on the kernel. Containers that manage their node ' +
+        'stop working.',
     HOST_NAMESPACES.some((name) => patch.pod[name] === false) &&
-      'Without the namespaces of its node the pod has an address of its own and no longer sees the network, processes ' +
-        'or shared memory of the node.',
+      'Without the namespaces of its node the pod has an address of its own and no longer sees the network, ' +
+        'processes or shared memory of the node.',
     observed.length > 0 &&
-      `The capabilities of ${namesOf(observed)} are those seen in use while the whole window of evidence was watched. ` +
-        'Rarer uses were not seen; a longer CAPABILITY_EVIDENCE_WINDOW_HOURS sees more.',
+      `The capabilities of ${namesOf(observed)} are those seen in use while the whole window of evidence was ` +
+        'watched. Rarer uses were not seen; a longer CAPABILITY_EVIDENCE_WINDOW_HOURS sees more.',
     ...observed.flatMap(probedCaveats),
     ...observed.map(beyondCaveat),
     unobserved.length > 0 &&
       `The capabilities of ${namesOf(unobserved)} are the default of restricted. There is not enough evidence of ` +
         'which it uses; the profile says why under capabilities.',
     isAny(({ patch }) => patch.capabilities?.drop !== undefined) &&
-      'drop: ["ALL"] also takes away what runtimes grant by default. Images that start as root, change owners of files ' +
-        `or listen on ports below 1024 may fail; ${RESTRICTED_CAPABILITY} can be added back for the latter.`,
+      'drop: ["ALL"] also takes away what runtimes grant by default. Images that start as root, change owners of ' +
+        `files or listen on ports below 1024 may fail; ${RESTRICTED_CAPABILITY} can be added back for the latter.`,
     ephemeral.length > 0 &&
       `Ephemeral containers still fail and cannot be patched; they go with their pod: ${namesOf(ephemeral)}.`,
   ]
@@ -57,8 +58,8 @@ function probedCaveats({ name, evidence }: PatchedContainer): (string | false)[]
       `Container ${quoted(name)} keeps ${listed(kept)}: the kernel only asked for them, but may refuse something ` +
         'without them.',
     omitted.length > 0 &&
-      `Container ${quoted(name)} does not get ${listed(omitted.map(({ capability }) => capability))}: the kernel only ` +
-        'asked for them, and with allowPrivilegeEscalation: false they are not needed.',
+      `Container ${quoted(name)} does not get ${listed(omitted.map(({ capability }) => capability))}: the kernel ` +
+        'only asked for them, and with allowPrivilegeEscalation: false they are not needed.',
   ]
 }
 

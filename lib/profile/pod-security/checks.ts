@@ -15,8 +15,8 @@ export const UNSEEN_CHECKS = [
 
 export const HOST_NAMESPACES = ['hostNetwork', 'hostPID', 'hostIPC'] as const
 
-// The admission controller of Kubernetes compares names of capabilities exactly: `all` in a drop list, or `cap_chown` in
-// an add list, is refused by it although runtimes take them. So no spelling passes here that it would refuse.
+// The admission controller of Kubernetes compares names of capabilities exactly: it refuses `all` in a drop list and
+// `cap_chown` in an add list, although runtimes take them. So no spelling passes here that it would refuse.
 const BASELINE_CAPABILITIES = new Set([
   ...['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD', 'NET_BIND_SERVICE', 'SETFCAP'],
   ...['SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT'],

@@ -48,8 +48,8 @@ const podRules = (pod: PodBlock): Rule[] => [
     pod.known && pod.automountServiceAccountToken !== false,
     'low',
     'The pod may hold a token of its service account',
-    'automountServiceAccountToken is not false on the pod. The setting of the service account is not known. Set it to ' +
-      'false if nothing in the pod calls the API of Kubernetes.',
+    'automountServiceAccountToken is not false on the pod. The setting of the service account is not known. ' +
+      'Set it to false if nothing in the pod calls the API of Kubernetes.',
   ],
 ]
 
@@ -71,7 +71,7 @@ function containerRules({ name, securityContext: own }: JudgedContext, pod: PodB
       addsBeyondRestricted(own),
       isBeyondBaseline ? 'high' : 'low',
       `${container} adds capabilities`,
-      `It adds ${listed(added)}, ${isBeyondBaseline ? 'not all of which baseline allows' : 'more than restricted allows'}.`,
+      `It adds ${listed(added)}, more than ${isBeyondBaseline ? 'baseline' : 'restricted'} allows.`,
     ],
     [
       'seccompUnconfined',

@@ -1,4 +1,4 @@
-/** The smallest strategic merge patch that lifts a workload towards `restricted` (docs/contract.md#workload-profiles). */
+/** The smallest patch that lifts a workload towards `restricted` (docs/contract.md#workload-profiles). */
 import type { JsonObject } from '../../json/objects.ts'
 import type { WorkloadCapabilities } from '../../runtime/capabilities/index.ts'
 import type { Check, ContainerContext } from '../record/pod-security.ts'

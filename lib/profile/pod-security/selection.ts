@@ -14,7 +14,7 @@ interface Selection {
   readonly stale: readonly InventoryRow[]
 }
 
-/** Takes of each container its newest running row, else its newest current one. Both lists are in the order of names. */
+/** Takes of each container its newest running row, else its newest current one. Both lists are by name. */
 export function select(rows: readonly InventoryRow[]): Selection {
   const judged: Selected[] = []
   const stale: InventoryRow[] = []

@@ -6,6 +6,8 @@ create or replace function packages_in_use(asked text, names text[]) returns jso
 language sql stable
 set enable_hashjoin = on
 set enable_nestloop = off
+set enable_sort = off
+set enable_bitmapscan = on
 as $$
   with containers as materialized (
     select w.pod_namespace, w.workload_kind, w.workload_name, w.container_name, w.cluster_id, u.exposure

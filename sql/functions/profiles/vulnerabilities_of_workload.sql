@@ -30,7 +30,8 @@ as $$
     cross join lateral (select c.* from image_cve c where c.image_digest = i.digest offset 0) c),
   named as materialized (
     select h.digest, h.vuln_id, p.name collate "C" as package_name
-    from hits h cross join unnest(h.used_packages) p(name)),
+    from hits h cross join unnest(h.used_packages) p(name)
+    where h.used_packages <> '{}'),
   ran as materialized (
     select n.digest, n.package_name, w.container
     from (select distinct n.digest, n.package_name from named n) n

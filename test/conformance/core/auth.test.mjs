@@ -84,6 +84,10 @@ const ROUTES = [
   ['POST', '/runtime/executables', 'ingest', []],
   ['POST', '/runtime/coverage', 'ingest', []],
   ['GET', '/workloads/shop/Deployment/web/capabilities', 'read'],
+  ['GET', '/workloads', 'read'],
+  ['GET', '/workloads/shop/Deployment/web/profile/versions', 'read'],
+  ['GET', '/workloads/shop/Deployment/web/profile/versions/1', 'read'],
+  ['GET', '/workloads/shop/Deployment/web/profile/diff', 'read'],
   ['POST', '/runtime/capabilities', 'ingest', []],
   // workload profiling: compute
   ['GET', '/compute/latest?namespace=shop', 'read'],
