@@ -57,7 +57,7 @@ test('while flows are counted for the first time there is no policy, and the res
 })
 
 test('a policy enforces only what was seen as a whole and for 24 hours', async () => {
-  const { key } = await tellWorkload(app)
+  const { key } = await tellWorkload(app, { isWatched: false })
   const peers = [flowPeer()]
   const make = (
     network: NonNullable<ProfileParts['network']>,
@@ -78,7 +78,7 @@ test('a policy enforces only what was seen as a whole and for 24 hours', async (
 })
 
 test('a policy of a workload on the host network, where most plugins apply none, is refused too', async () => {
-  const { key, pod } = await tellWorkload(app)
+  const { key, pod } = await tellWorkload(app, { isWatched: false })
   await seed(app, [{ ...pod, pod_obj: { ...pod.pod_obj, spec: { ...pod.pod_obj.spec, hostNetwork: true } } }], [], [])
   const source = sourceOf(key, 'enforce', { network: { peers: [flowPeer()] }, isObserved: true })
   assert.match((await refusalOf(makeDocuments(source, ['networkpolicy'], false)))!, /host network/)

@@ -1289,9 +1289,14 @@ after(async () => {
   await sql.end({ timeout: 1 })
 })
 
+/** Routes that ignore a body. */
+const WITHOUT_BODY = ['/workloads/:namespace/:kind/:name/export']
+
 test('every route with a request body has a template here, and a valid body made from it is accepted', async () => {
   const takesBody = ({ method }: Target) => method === 'POST' || method === 'PUT'
-  const bare = TARGETS.filter((one) => takesBody(one) && !TEMPLATES[one.path]).map(({ path }) => path)
+  const bare = TARGETS.filter((one) => takesBody(one) && !TEMPLATES[one.path] && !WITHOUT_BODY.includes(one.path)).map(
+    ({ path }) => path,
+  )
   assert.deepEqual(bare, [], 'add valid bodies of these routes to TEMPLATES')
   for (const [pattern, { fields, list: isList }] of Object.entries(TEMPLATES)) {
     const path = pattern.replace(':digest', DIGESTS[0]!).replace(/:(namespace|kind|name)\b/g, 'fuzz')

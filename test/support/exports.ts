@@ -94,7 +94,7 @@ export async function tellWorkload(app: App, told: Told = {}) {
       })),
     )
   await countEdges(app)
-  await refresh(app)
+  if (isWatched) await refresh(app)
   const path = `/workloads/${[key.namespace, kind, name].map(encodeURIComponent).join('/')}/export`
   return { key, digest, podName, pod, path }
 }

@@ -20,7 +20,7 @@ const MAX_EXPORTS = 20
 
 const record = (path: string, query = '', on = app, body?: unknown) =>
   on.request('POST', path + query, { token, ...(body === undefined ? {} : { body }) })
-const told = (fields: Told = {}) => tellWorkload(app, fields)
+const told = (fields: Told = {}) => tellWorkload(app, { isWatched: false, ...fields })
 
 const recordsOf = ({ namespace }: { namespace: string }, on = app) => on.sql`
   select cluster_id, workload_kind, workload_name, revision, content_hash, mode, to_json(artifacts) as artifacts, images,
@@ -30,7 +30,7 @@ const recordsOf = ({ namespace }: { namespace: string }, on = app) => on.sql`
   order by exported_at desc, id desc`
 
 test('POST /workloads/{namespace}/{kind}/{name}/export 200: the answer of GET, stored with what drift compares', async () => {
-  const one = await told()
+  const one = await told({ isWatched: true })
   const { status, headers, json } = await record(one.path, '?format=zip-manifest&mode=enforce')
   assert.equal(status, 200)
   assert.deepEqual(
@@ -214,7 +214,7 @@ test('POST /workloads/{namespace}/{kind}/{name}/export 409: refused, and nothing
 })
 
 test('POST /workloads/{namespace}/{kind}/{name}/export 503: the read budget is spent, or the database cancels the record', async () => {
-  const one = await tellWorkload(impatient)
+  const one = await tellWorkload(impatient, { isWatched: false })
   const total = impatient.deps.budget.totalKib
   const release = await impatient.deps.budget.acquire(total - 1)
   const needed = Math.ceil((8 * 1024 * 1024 + 20_000 * 2_560 + 500 * 4_096) / 1_024)
