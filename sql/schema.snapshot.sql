@@ -1242,9 +1242,15 @@ table public.workload_profile with (fillfactor=70)
   content_hash text collate "C" not null
   posture_status text collate "C" not null
   summary json not null
+  has_drift boolean not null
+  is_full boolean not null
   computed_at timestamp without time zone not null
   last_changed_at timestamp without time zone not null
   constraint workload_profile_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, cluster_id)
+  CREATE INDEX workload_profile_drifting ON public.workload_profile USING btree (pod_namespace, workload_kind,
+      workload_name) WHERE has_drift
+  CREATE INDEX workload_profile_full ON public.workload_profile USING btree (pod_namespace, workload_kind,
+      workload_name) WHERE is_full
   CREATE UNIQUE INDEX workload_profile_pkey ON public.workload_profile USING btree (pod_namespace, workload_kind,
       workload_name, cluster_id)
 
@@ -1265,6 +1271,7 @@ table public.workload_profile_export
   constraint workload_profile_export_pkey PRIMARY KEY (id)
   CREATE INDEX workload_profile_export_of_workload ON public.workload_profile_export USING btree (pod_namespace,
       workload_kind, workload_name, exported_at DESC, id DESC)
+  CREATE INDEX workload_profile_export_oldest ON public.workload_profile_export USING btree (exported_at)
   CREATE UNIQUE INDEX workload_profile_export_pkey ON public.workload_profile_export USING btree (id)
 
 table public.workload_profile_failure
@@ -1277,6 +1284,14 @@ table public.workload_profile_failure
   constraint workload_profile_failure_pkey PRIMARY KEY (pod_namespace, workload_kind, workload_name, cluster_id)
   CREATE UNIQUE INDEX workload_profile_failure_pkey ON public.workload_profile_failure USING btree (pod_namespace,
       workload_kind, workload_name, cluster_id)
+
+table public.workload_profile_turn
+  is_only boolean not null default true
+  holder uuid not null
+  held_until timestamp without time zone not null
+  constraint workload_profile_turn_is_only_check CHECK (is_only)
+  constraint workload_profile_turn_pkey PRIMARY KEY (is_only)
+  CREATE UNIQUE INDEX workload_profile_turn_pkey ON public.workload_profile_turn USING btree (is_only)
 
 table public.workload_profile_version
   cluster_id text collate "C" not null
@@ -1700,6 +1715,10 @@ function public.store_minutes(of_node text, sent timestamp without time zone, re
       runq_p50 bigint[], runq_p95 bigint[], runq_p99 bigint[], runq_max bigint[], runq_overflows bigint[], hists text[],
       victims integer[], cgroup_ids bigint[], kinds text[], refs text[], culprit_uids text[], counts bigint[], waits
       bigint[], are_heaviest boolean[]) returns void language plpgsql
+
+function public.store_profile_version(namespace text, kind text, workload text, hash text, hashes json, stored_posture
+      json, stored_snapshot json, status text, listed_summary json, drifts boolean, fills boolean, most integer, OUT
+      stored_revision integer, OUT is_new boolean) returns record language plpgsql
 
 function public.store_samples(document json, container_uids text[], pod_uids text[], namespaces text[], pod_names
       text[], containers text[], cgroup_ids bigint[], usages double precision[], quotas bigint[], periods bigint[],
