@@ -1,7 +1,7 @@
 -- Profiles of workloads: the versions of each, the newest one for the list, attempts that failed, and recorded exports.
 
--- One row for each state that a workload was in, without the times and counts of its profile. `snapshot` has the keys of
--- every object sorted, and the hashes are of that text. A revision fits into an integer: one is made in some minutes.
+-- One row for each state that a workload was in, without the times and counts of its profile. `snapshot` has the keys
+-- of every object sorted, and the hashes are of that text. A revision fits into an integer: a pass makes at most one.
 create table workload_profile_version (
   cluster_id       text collate "C" not null,
   pod_namespace    text collate "C" not null,
