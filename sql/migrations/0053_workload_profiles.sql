@@ -1,12 +1,13 @@
 -- Profiles of workloads: the versions of each, the newest one for the list, attempts that failed, and recorded exports.
 
--- One row for each state that a workload was in, without the times and counts of its profile. `snapshot` has the keys of
--- every object sorted, and the hashes are of that text.
+-- One row for each state that a workload was in, without the times and counts of its profile. `snapshot` has the keys
+-- of every object sorted, and the hashes are of that text. A revision fits into an integer: a pass makes at most one.
 create table workload_profile_version (
   cluster_id       text collate "C" not null,
   pod_namespace    text collate "C" not null,
   workload_kind    text collate "C" not null,
   workload_name    text collate "C" not null,
+  -- squawk-ignore prefer-bigint-over-int
   revision         integer not null check (revision > 0),
   content_hash     text collate "C" not null,
   dimension_hashes json not null,
@@ -26,6 +27,7 @@ create table workload_profile (
   pod_namespace   text collate "C" not null,
   workload_kind   text collate "C" not null,
   workload_name   text collate "C" not null,
+  -- squawk-ignore prefer-bigint-over-int
   revision        integer not null,
   content_hash    text collate "C" not null,
   posture_status  text collate "C" not null,
@@ -67,6 +69,7 @@ create table workload_profile_export (
   pod_namespace text collate "C" not null,
   workload_kind text collate "C" not null,
   workload_name text collate "C" not null,
+  -- squawk-ignore prefer-bigint-over-int
   revision      integer,
   content_hash  text collate "C" not null,
   mode          text collate "C" not null check (mode in ('audit', 'enforce')),

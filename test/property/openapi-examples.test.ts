@@ -20,7 +20,7 @@ const WITH: Record<string, Record<string, string>> = {
   '/attestations/policy': { mode: 'audit' },
   '/flows': { since: '', until: '', follow: 'false', resume: '', after: '' },
   '/flows/edges': { since: '', until: '', after: '' },
-  '/workloads/{namespace}/{kind}/{name}/profile/diff': { from: '' },
+  '/workloads/{namespace}/{kind}/{name}/profile/diff': { to: '' },
 }
 
 for (const [path, { get }] of Object.entries(document.paths)) {

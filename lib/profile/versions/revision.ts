@@ -8,8 +8,8 @@ import type { WorkloadKey } from '../built.ts'
 import { isKnownWorkload, workloadNotFound } from '../known.ts'
 
 const MAX_REVISION = 2 ** 31 - 1
+const RANGE = { type: 'integer', minimum: -MAX_REVISION, maximum: MAX_REVISION } as const
 const RULE = 'expected an integer of 32 bits'
-const INTEGER = { type: 'integer', format: 'int32', minimum: -MAX_REVISION, maximum: MAX_REVISION }
 
 const integer = z.string().transform((text, c): number => {
   const value = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN
@@ -20,7 +20,7 @@ const integer = z.string().transform((text, c): number => {
 
 /** A revision in the path: any integer, since one that is not stored is 404. */
 export const revisionSegment = documentedAs(integer, {
-  ...INTEGER,
+  ...RANGE,
   description: 'The revision of a version.',
 })
 
@@ -32,7 +32,7 @@ export const revisionOrNull = (what: string) =>
       .optional()
       .transform((sent) => (sent === undefined || sent.trim() === '' ? null : sent))
       .pipe(integer.nullable()),
-    { ...INTEGER, description: `${what}; blank is as if it were absent.` },
+    { ...RANGE, description: `${what}; blank is as if it were absent.` },
   )
 
 /** 404 for a revision that is not stored, or for a workload of which nothing is known. */
