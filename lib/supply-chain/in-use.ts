@@ -90,7 +90,10 @@ export const CONTAINERS = `
   use_rest as materialized (
     select r.unproven, min(r.state) as state,
            (array_agg(r.reason order by ${position(REASONS, 'r.reason')}) filter (where r.state = 2))[1] as reason,
-           ${each(({ exposure, column }) => `min(r.state) filter (where r.exposure is not distinct from ${exposure}) as ${column}`)}
+           ${each(
+             ({ exposure, column }) =>
+               `min(r.state) filter (where r.exposure is not distinct from ${exposure}) as ${column}`,
+           )}
     from (
       select o.unproven, coalesce(g.reason, o.unproven) as reason, g.exposure,
              case when coalesce(g.reason, o.unproven) is null then 3 else 2 end as state
@@ -110,8 +113,8 @@ export const packagesInUse = (names: string) => `
     select packages_in_use(a.digest, ${names}) as known from asked a)`
 
 /**
- * SQL: the evidence about a package of the image, from both CTEs, as one row: the strongest state with its `reason`, and
- * the strongest state of each exposure, null where no container has it. `name` and `isObservable` are expressions.
+ * SQL: the evidence about a package of the image, from both CTEs, as one row: the strongest state with its `reason`,
+ * and the strongest state of each exposure, null where no container has it. `name` and `isObservable` are expressions.
  * Containers that ran a file count twice, also as what they would be without it, which is never stronger.
  */
 export const evidence = (name: string, isObservable: string) => `
@@ -157,7 +160,8 @@ export function mostUrgent(e: string, of: Inputs) {
            case when x.exposure is null then 'exposure:unknown' when x.exposure = 'node_only' then 'exposed:node_only'
                 else x.exposure end,
            case when not ${of.isFixable} then 'no_fix' end], null) as tier_factors
-  from (values ${each(({ exposure, column }, place) => `(${place}, ${exposure}, ${e}.${column})`)}) x(place, exposure, state)
+  from (values ${each(({ exposure, column }, place) => `(${place}, ${exposure}, ${e}.${column})`)})
+       x(place, exposure, state)
   cross join tier_rule r
   cross join lateral (
     select tier_of(x.state < 3, ${of.severity}, ${of.isFixable}, ${isHot},

@@ -103,9 +103,7 @@ as $$
     where p.is_executed <> excluded.is_executed
     returning p.image_digest, p.package_name),
   used_otherwise as (
-    select u.image_digest, array_agg(distinct u.package_name) as packages
-    from (select * from unused union all select * from used_now) u
-    group by u.image_digest),
+    select u.image_digest, u.package_name from unused u union select u.image_digest, u.package_name from used_now u),
   read_news as (
     delete from use_news n using todo t where n.image_digest = t.image_digest),
   news as (
@@ -113,8 +111,11 @@ as $$
     select g.vuln_id from gone g
     union select w.vuln_id from written w
     union select k.vuln_id from known k join todo t on t.image_digest = k.image_digest and t.is_moved
-    union select n.vuln_id from cves n join used_otherwise u on u.image_digest = n.image_digest
-                                                            and u.packages && n.packages
+    union
+    select n.vuln_id
+    from cves n
+    cross join unnest(n.packages) p(name)
+    join used_otherwise u on u.image_digest = n.image_digest and u.package_name = p.name
     on conflict do nothing
     returning 1),
   left_behind as (

@@ -3,8 +3,8 @@
 create or replace function normal_path(path text) returns text
 language sql immutable parallel safe
 as $$
-  select case when strpos(path, '//') > 0 or strpos(path, '/.') > 0 or left(path, 1) in ('', '.', ' ')
-                   or right(path, 1) in ('/', ' ') then fold_path(path)
+  select case when strpos(path, '//') > 0 or strpos(path, '/.') > 0 or strpos(path, ' ') > 0
+                   or left(path, 1) in ('', '.') or path like '%/' then fold_path(path)
               when starts_with(path, '/') then path
               else '/' || path end
 $$;
