@@ -20,6 +20,7 @@ table public.audit_verdict
   constraint audit_verdict_direction_check CHECK ((direction = ANY (ARRAY['Ingress'::text, 'Egress'::text])))
   constraint audit_verdict_verdict_check CHECK ((verdict = ANY (ARRAY['Allow'::text, 'WouldDeny'::text])))
   constraint audit_verdict_pkey PRIMARY KEY (id)
+  CREATE INDEX audit_verdict_by_destination ON public.audit_verdict USING btree (dst_namespace, dst_pod, observed_at)
   CREATE INDEX audit_verdict_by_name ON public.audit_verdict USING btree (policy_name, verdict, direction, observed_at
       DESC, id DESC)
   CREATE INDEX audit_verdict_by_namespace ON public.audit_verdict USING btree (policy_namespace, verdict, direction,
@@ -28,6 +29,7 @@ table public.audit_verdict
       DESC)
   CREATE INDEX audit_verdict_by_policy ON public.audit_verdict USING btree (policy_namespace, policy_name, verdict,
       direction, observed_at DESC, id DESC)
+  CREATE INDEX audit_verdict_by_source ON public.audit_verdict USING btree (src_namespace, src_pod, observed_at)
   CREATE INDEX audit_verdict_newest ON public.audit_verdict USING btree (observed_at DESC, id DESC)
   CREATE UNIQUE INDEX audit_verdict_pkey ON public.audit_verdict USING btree (id)
 
@@ -504,6 +506,8 @@ table public.flow_edge with (fillfactor=70)
   counted_at timestamp without time zone not null
   constraint flow_edge_pkey PRIMARY KEY (id)
   CREATE INDEX flow_edge_by_first_seen ON public.flow_edge USING btree (first_seen_at)
+  CREATE INDEX flow_edge_by_workload ON public.flow_edge USING btree (pod_namespace, pod_workload_kind,
+      pod_workload_name, pod_name)
   CREATE UNIQUE INDEX flow_edge_pkey ON public.flow_edge USING btree (id)
 
 table public.flow_edge_cursor with (fillfactor=50)
@@ -934,6 +938,9 @@ table public.runtime_executable with (fillfactor=80)
   CREATE INDEX runtime_executable_oldest ON public.runtime_executable USING btree (last_seen_day)
   CREATE UNIQUE INDEX runtime_executable_pkey ON public.runtime_executable USING btree (pod_namespace, workload_kind,
       workload_name, container_name, image_digest, kind, path_start, path_hash, cluster_id)
+  CREATE INDEX runtime_executable_unshipped ON public.runtime_executable USING btree (pod_namespace, workload_kind,
+      workload_name, container_name, image_digest) WHERE (origin = ANY (ARRAY['deleted'::text, 'writableLayer'::text,
+      'memfd'::text]))
 
 table public.sbom_page with (fillfactor=80)
   digest text collate "C" not null
@@ -1270,7 +1277,7 @@ table public.workload_profile_export
   constraint workload_profile_export_mode_check CHECK ((mode = ANY (ARRAY['audit'::text, 'enforce'::text])))
   constraint workload_profile_export_pkey PRIMARY KEY (id)
   CREATE INDEX workload_profile_export_of_workload ON public.workload_profile_export USING btree (pod_namespace,
-      workload_kind, workload_name, exported_at DESC, id DESC)
+      workload_kind, workload_name, cluster_id, exported_at DESC, id DESC)
   CREATE INDEX workload_profile_export_oldest ON public.workload_profile_export USING btree (exported_at)
   CREATE UNIQUE INDEX workload_profile_export_pkey ON public.workload_profile_export USING btree (id)
 
@@ -1345,6 +1352,8 @@ function public.add_syscalls(pods json, sent json, OUT left_out integer, OUT amb
 
 function public.affected_payloads(vuln text) returns TABLE(image_digest text, digest text, source text, join_rank
       smallint) language sql stable parallel safe
+
+function public.alias_list(vuln text) returns TABLE(aliases text[]) language sql stable parallel safe
 
 function public.aliases_of(vuln text) returns text[] language sql stable parallel safe
 
@@ -1557,9 +1566,6 @@ function public.link_names(path text) returns SETOF text language sql immutable 
 
 function public.link_report(written image_report) returns void language plpgsql
 
-function public.listed_files(images text[]) returns TABLE(image_digest text, package_name text, path text, is_cut
-      boolean) language sql stable
-
 function public.lock_workload_syscalls(of_namespace text, of_kind text, of_workload text) returns void language sql
 
 function public.max_platform_reports() returns integer language sql immutable parallel safe
@@ -1589,7 +1595,12 @@ function public.origin_rank(origin text) returns integer language sql immutable 
 function public.package_coverage(package_type text, package_class text, purl text) returns text language sql immutable
       parallel safe
 
-function public.packages_used(images text[], listed_images text[], listed_packages text[], listed_paths text[]) returns
+function public.package_files(images text[]) returns TABLE(image bigint, package_name text, path text, is_cut boolean)
+      language sql stable
+
+function public.packages_in_use(asked text, names text[]) returns jsonb language sql stable
+
+function public.packages_run(images text[], listed_images bigint[], listed_packages text[], listed_paths text[]) returns
       TABLE(image_digest text, package_name text, pod_namespace text, workload_kind text, workload_name text,
       container_name text, cluster_id text, is_executed boolean) language sql stable
 
@@ -1622,6 +1633,10 @@ function public.record_facts(posted image_finding[]) returns void language sql
 function public.record_pod_instances(doc json, moment timestamp without time zone) returns void language plpgsql
 
 function public.record_pod_labels(names text[], begun text[]) returns void language sql
+
+function public.record_profile_export(of_cluster text, of_namespace text, of_kind text, of_workload text, of_revision
+      integer, hash text, in_mode text, included text[], of_images json, of_pod_security json, most integer, is_repeat
+      boolean) returns void language plpgsql
 
 function public.record_service_backends(is_held boolean) returns bigint language sql strict
 
@@ -1761,6 +1776,10 @@ function public.use_groups(asked text) returns TABLE(reason text, exposure text,
 function public.use_state_name(state integer) returns text language sql immutable parallel safe
 
 function public.vuln_names(asked text) returns text[] language sql stable parallel safe
+
+function public.vulnerabilities_of_workload(namespace text, kind text, name text, containers text[], digests text[],
+      are_current boolean[]) returns TABLE(severity smallint, tier smallint, count bigint, fixable bigint, in_use
+      bigint, ids text[]) language sql stable
 
 function public.waiting_reference(namespace text, kind text, name text, container text, reference text) returns text
       language plpgsql stable parallel safe

@@ -3,6 +3,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
 import { test } from 'node:test'
+import { pino } from 'pino'
+import { profileSnapshots } from '../../jobs/profile-snapshots.ts'
+import { loadConfig } from '../../lib/config/index.ts'
+import { openDatabase } from '../../lib/db/index.ts'
 import { routeTable } from '../../scripts/docs.ts'
 import { startApp } from '../support/app.ts'
 import { get } from '../support/broker.ts'
@@ -47,6 +51,17 @@ walk('docs/clients.md', {
         const { json } = await get(`${url}/flows/edges`, { headers: { authorization: 'Bearer a-token-to-read' } })
         return json.items.length === 4
       })
+    },
+    // The broker would do so a minute after its start.
+    'Workload profiles': async (_, databaseUrl) => {
+      const config = loadConfig({ NODE_ENV: 'test', DATABASE_URL: databaseUrl })
+      const log = pino({ level: 'silent' })
+      const db = openDatabase({
+        ...{ connection: databaseUrl, poolMax: 4, statementTimeoutMs: config.dbStatementTimeoutMs, prepare: true },
+        ...{ applicationName: 'broker-test-job', log },
+      })
+      await profileSnapshots.run({ config, db, log, signal: new AbortController().signal })
+      await db.end(1_000)
     },
     'Verdicts of the policy evaluator': async ({ url }) => {
       await until('there is a verdict', async () => {

@@ -21,7 +21,7 @@ export interface WalkOptions {
   /** Variables of the broker besides those of the page. */
   env?: NodeJS.ProcessEnv
   /** Runs before a section, by its heading. */
-  arrange?: Readonly<Record<string, (broker: Broker) => Promise<void>>>
+  arrange?: Readonly<Record<string, (broker: Broker, databaseUrl: string) => Promise<void>>>
   /** Checks after the whole page, by title. */
   finally?: Readonly<Record<string, (broker: Broker) => Promise<void>>>
 }
@@ -39,11 +39,12 @@ export function walk(page: string, { env = {}, arrange = {}, finally: checks = {
   let broker: Broker | undefined
   let start: (variables: NodeJS.ProcessEnv) => Promise<void>
   let port: number
+  let databaseUrl: string
   const run = (text: string) => shell.run(text.replaceAll('localhost:9090', `localhost:${port}`))
 
   describe(page, { timeout: START_LIMIT_MS }, () => {
     before(async () => {
-      const { url: databaseUrl } = await createTestDatabase()
+      databaseUrl = (await createTestDatabase()).url
       port = await freePort()
       start = async (variables) => {
         await broker?.stop()
@@ -62,7 +63,7 @@ export function walk(page: string, { env = {}, arrange = {}, finally: checks = {
         if (stuck) return t.skip(stuck)
         stuck = `the block of line ${block.line} failed`
         if (!broker && !isStart) await start({})
-        if (block.section !== section) await arrange[block.section]?.(broker!)
+        if (block.section !== section) await arrange[block.section]?.(broker!, databaseUrl)
         section = block.section
         if (isStart) await start(told(block))
         else assert.equal(await run(block.text), block.output)
