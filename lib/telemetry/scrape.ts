@@ -90,7 +90,7 @@ function scrapesOf(deps: Deps): Scrapes {
 
 /** The metrics by workload. */
 const workloadTexts = ({ denials, drift }: Deps, showsWorkloads: boolean) =>
-  denials.series.text(showsWorkloads) + drift.text(showsWorkloads)
+  drift.text(showsWorkloads) + denials.series.text(showsWorkloads)
 
 /**
  * Returns the text format. Scrapes that arrive while it is rendered share the next text: with all series it is a

@@ -24,8 +24,10 @@ const IGNORING = [
   ...['/audit/verdicts', '/node/status', '/cluster/environment'],
   ...['/seccomp/profiles/:namespace/:kind/:name', '/seccomp/profiles/:namespace/:kind/:name/export'],
   ...['/seccomp/profile-file/:namespace/:kind/:name/:hash', '/images/:digest/sbom/cyclonedx', '/attestations/policy'],
-  ...['/workloads', '/workloads/:namespace/:kind/:name/capabilities'],
-  ...['versions', 'versions/:revision', 'diff'].map((end) => `/workloads/:namespace/:kind/:name/profile/${end}`),
+  '/workloads',
+  ...['capabilities', 'export', 'profile', 'profile/versions', 'profile/versions/:revision', 'profile/diff'].map(
+    (end) => `/workloads/:namespace/:kind/:name/${end}`,
+  ),
 ]
 
 const digest = `sha256:${'a'.repeat(64)}`

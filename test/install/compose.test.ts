@@ -156,6 +156,7 @@ test('the file contains no secret, and each service gets only its own tokens', (
     BROKER_TOKEN_READ: 'read-1',
     BROKER_TOKEN_INGEST: 'ingest-1',
     BROKER_TOKEN_SUPPLYCHAIN: 'supplychain-1',
+    BROKER_TOKEN_ADMIN: 'admin-1',
   }
   const told = readCompose(tokens)
   const given = (service: Service) =>
