@@ -13,7 +13,7 @@ const app = await startApp()
 
 /** Questions put to each store. */
 const QUESTIONS = 10
-const STORES = depth(20, 1_000)
+const STORES = depth(12, 1_000)
 /** Flows may still become more known for this long: also those of 2024. */
 const LONG_SECS = 1e9
 
