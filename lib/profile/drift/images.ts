@@ -1,6 +1,9 @@
 /** Drift of images: a tag that has moved, and images that the last export did not have. */
-import { compareTimes, isStale, runningPairs } from '../images/containers.ts'
-import { byContainer, type InventoryRow } from '../inventory.ts'
+
+import { byContainer } from '../../images/by-container.ts'
+import { isStale, runningPairs } from '../images/containers.ts'
+import type { InventoryRow } from '../inventory.ts'
+import { latest } from '../times.ts'
 import { type Checked, checked, found, notEvaluated } from './checked.ts'
 import type { DriftFacts } from './facts.ts'
 
@@ -19,7 +22,7 @@ export function tagMoved(rows: readonly InventoryRow[]): Checked {
     containers.flatMap(([name, own]) =>
       movedReferences(own).map(([imageRef, those]) => {
         const digests = distinct(those.map(({ digest }) => digest))
-        const since = those.map(({ firstSeen }) => firstSeen).reduce((a, b) => (compareTimes(b, a) > 0 ? b : a))
+        const since = latest(those.map(({ firstSeen }) => firstSeen))!
         const title = `The tag of the image of container ${name} has moved`
         const detail = `${imageRef} has stood for ${digests.length} images, the newest since ${since}.`
         return found('tagMoved', 'medium', name, { title, detail }, { imageRef, digests, since })

@@ -1,8 +1,10 @@
 /** Files that a container ran although its image did not ship them. */
+
+import { byContainer } from '../../images/by-container.ts'
 import { UNSHIPPED_ORIGINS } from '../../runtime/reads/record.ts'
 import { truncateToBytes } from '../../text/utf8.ts'
 import { runningPairs } from '../images/containers.ts'
-import { byContainer, type InventoryRow } from '../inventory.ts'
+import type { InventoryRow } from '../inventory.ts'
 import { type Checked, checked, found, type NotEvaluated, notEvaluated } from './checked.ts'
 import type { DriftFacts, UnshippedFiles } from './facts.ts'
 

@@ -3,6 +3,7 @@ import { countComponents, readCycloneDx } from '../../supply-chain/cyclonedx.ts'
 import { withEscapes } from '../../text/commented-out.ts'
 import { quoted } from '../../text/yaml.ts'
 import type { Profile } from '../record/profile.ts'
+import { compareTimes } from '../times.ts'
 import { MAX_COMPONENTS, MAX_IMAGES } from './charge.ts'
 import {
   type Available,
@@ -48,7 +49,7 @@ export async function sbomDocuments(source: Source): Promise<ExportDocument[]> {
 function targetsOf(containers: readonly Container[]): Target[] {
   const targets = new Map<string, { containers: string[]; digest: string; imageRef: string }>()
   for (const { name, running, previous } of containers.filter(({ stale }) => !stale)) {
-    const newest = [...previous].sort((a, b) => (a.lastSeen < b.lastSeen ? 1 : -1)).slice(0, 1)
+    const newest = [...previous].sort((a, b) => compareTimes(b.lastSeen, a.lastSeen)).slice(0, 1)
     for (const { digest, imageRef } of running.length > 0 ? running : newest) {
       const target = targets.get(digest) ?? { containers: [], digest, imageRef }
       targets.set(digest, target)

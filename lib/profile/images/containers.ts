@@ -1,13 +1,13 @@
 /** The containers of a workload with the images that they run and ran, and their findings. */
+
+import { byContainer } from '../../images/by-container.ts'
 import { finding } from '../finding.ts'
-import { byContainer, type InventoryRow } from '../inventory.ts'
+import type { InventoryRow } from '../inventory.ts'
 import type { Finding } from '../record/common.ts'
 import type { ImageContainer } from '../record/images.ts'
+import { compareTimes } from '../times.ts'
 
 const PULL_FAILURES: readonly (string | null)[] = ['ImagePullBackOff', 'ErrImagePull']
-
-/** Compares two times of answers. The `Z` would sort after the point of a fraction. */
-export const compareTimes = (a: string, b: string): number => (a === b ? 0 : a.slice(0, -1) < b.slice(0, -1) ? -1 : 1)
 
 /** The rows of containers that run their image now. */
 export const runningPairs = (rows: readonly InventoryRow[]) => rows.filter(({ isRunning }) => isRunning)

@@ -1,11 +1,13 @@
 /** The dimension `images` of a profile (docs/contract.md#workload-profiles). */
+
+import { byContainer } from '../../images/by-container.ts'
 import { type Judged, statusOf } from '../finding.ts'
 import type { InventoryRow } from '../inventory.ts'
-import { byContainer } from '../inventory.ts'
 import type { Finding, Reason, Status } from '../record/common.ts'
 import type { Images } from '../record/images.ts'
 import type { Snapshot } from '../snapshot.ts'
-import { compareTimes, containerFindings, imageContainers, isStale, runningPairs } from './containers.ts'
+import { earliest } from '../times.ts'
+import { containerFindings, imageContainers, isStale, runningPairs } from './containers.ts'
 import type { ImageFacts } from './facts.ts'
 import { signatureFindings, signatureText, supplyChainOf } from './signatures.ts'
 import { vulnerabilitiesOf, vulnerabilityFindings, vulnerabilityText } from './vulnerabilities.ts'
@@ -62,7 +64,7 @@ function imagesStatus(findings: readonly Finding[], { vulnerabilities, supplyCha
 
 function coverageOf(rows: readonly InventoryRow[], { vulnerabilities, truncated }: Parts, windowSecs: number) {
   const times = rows.map(({ firstSeen }) => firstSeen)
-  const observedSince = times.length === 0 ? null : times.reduce((a, b) => (compareTimes(b, a) < 0 ? b : a))
+  const observedSince = earliest(times)
   const isWhole = vulnerabilities !== null && !truncated
   const level: Images['coverage']['level'] = rows.length === 0 ? 'none' : isWhole ? 'full' : 'partial'
   const of = `images that ran in the last ${windowSecs} seconds, or in pods that live`

@@ -4,6 +4,7 @@ import { type Judged, statusOf } from '../finding.ts'
 import type { InventoryRow } from '../inventory.ts'
 import type { Finding, Status } from '../record/common.ts'
 import { CHECKS, type Check, type Level, type PodSecurity } from '../record/pod-security.ts'
+import { earliest } from '../times.ts'
 import { caveatsOf } from './caveats.ts'
 import { PSS_VERSION, UNSEEN_CHECKS } from './checks.ts'
 import { containerContext, type PodBlock, podBlock, UNKNOWN_POD } from './contexts.ts'
@@ -12,7 +13,7 @@ import { type Judgement, judgeContexts } from './judgement.ts'
 import { patchOf } from './patch.ts'
 import { patchYaml } from './patch-yaml.ts'
 import { noLevelReason, reasonsOf } from './reasons.ts'
-import { earliest, newest, type Selected, select } from './selection.ts'
+import { newest, type Selected, select } from './selection.ts'
 
 export interface PodSecurityFacts {
   /** Of the image inventory, in any order. */

@@ -1,5 +1,7 @@
 /** Which rows of the inventory are judged (docs/contract.md#workload-profiles). */
-import { byContainer, type InventoryRow } from '../inventory.ts'
+import { byContainer } from '../../images/by-container.ts'
+import type { InventoryRow } from '../inventory.ts'
+import { compareTimes } from '../times.ts'
 
 /** A current container with the row that speaks for it. */
 export interface Selected {
@@ -33,13 +35,6 @@ export const newest = (rows: readonly InventoryRow[]): InventoryRow | undefined 
   rows.reduce<InventoryRow | undefined>((best, row) => (best && !isNewer(row, best) ? best : row), undefined)
 
 function isNewer(row: InventoryRow, best: InventoryRow): boolean {
-  const [seen, bestSeen] = [unzoned(row.lastSeen), unzoned(best.lastSeen)]
-  return seen > bestSeen || (seen === bestSeen && row.digest < best.digest)
+  const order = compareTimes(row.lastSeen, best.lastSeen)
+  return order > 0 || (order === 0 && row.digest < best.digest)
 }
-
-/** The time that was seen first; null without any. */
-export const earliest = (times: readonly string[]): string | null =>
-  times.reduce<string | null>((best, time) => (best !== null && unzoned(best) <= unzoned(time) ? best : time), null)
-
-// Fractions of a second have 0, 3 or 6 digits. `Z` sorts after `.`, so times compare as text only without it.
-const unzoned = (time: string) => time.slice(0, -1)

@@ -1,5 +1,6 @@
 /** Reads the capabilities of a workload with their evidence (docs/contract.md#capabilities). */
 import { fixed, type Gate } from '../../db/index.ts'
+import { byContainer } from '../../images/by-container.ts'
 import { type ContainerFacts, judge, type RunningDigest, type SeenChecks } from './evidence.ts'
 import type { WorkloadCapabilities } from './record.ts'
 
@@ -129,17 +130,6 @@ function factsOf({ inventory, checks, has_more_checks }: Found): ContainerFacts[
     checks: checksOf.get(container) ?? [],
     isTruncated,
   }))
-}
-
-/** Rows by container, in their order. */
-function byContainer<R extends { readonly container: string }>(rows: readonly R[]): Map<string, R[]> {
-  const lists = new Map<string, R[]>()
-  for (const row of rows) {
-    const list = lists.get(row.container)
-    if (list) list.push(row)
-    else lists.set(row.container, [row])
-  }
-  return lists
 }
 
 const runningDigest = (row: InventoryRow): RunningDigest => ({
