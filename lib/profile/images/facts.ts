@@ -86,7 +86,7 @@ const READ = fixed<[ImageFacts]>(`
             select 'keyless' as kind, left(x.s ->> 'issuer', ${MAX_SIGNER_CHARS}) as issuer,
                    left(x.s ->> 'san', ${MAX_SIGNER_CHARS}) as san, null as key_name, null as key_fingerprint, x.nth
             from json_array_elements(t.verified_signatures::json) with ordinality x(s, nth)
-            where t.verdict = 'verified' and x.s ->> 'signerKind' is distinct from 'key'
+            where t.verdict = 'verified' and coalesce(x.s ->> 'signerKind', '') <> 'key'
               and x.s ->> 'issuer' ~ '\\S' and x.s ->> 'san' ~ '\\S'
             union all
             select 'key', null, null, left(x.s ->> 'keyName', ${MAX_SIGNER_CHARS}),
