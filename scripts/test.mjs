@@ -9,8 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { BUILD, build, builtFrom } from './test-build.mjs'
 
-/** Files at once: with four, two cores are idle for a fifth of the time. */
-const CONCURRENCY = 5
+const CONCURRENCY = 4
 const NOT_BY_DEFAULT = join('test', 'bench')
 /** A file system in memory, on Linux. */
 const MEMORY_FOLDER = '/dev/shm'

@@ -341,7 +341,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
   })
 })
 
-describe('with a heap of 200 MiB and a memory limit of 256 MiB', { timeout: 1_800_000 }, () => {
+describe('with a heap of 200 MiB and a memory limit of 256 MiB', { skip: onlyFull, timeout: 1_800_000 }, () => {
   // The limit gives a read budget of 76 MiB. Three of the longest lists cannot be made at the same time, but about
   // eight finished lists fit beside each other.
   const READERS = 12
