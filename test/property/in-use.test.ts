@@ -606,12 +606,15 @@ async function assertNothingIsUnused(app: App, images: Iterable<string>): Promis
         assert.notEqual(item.inUseState, 'installed_not_observed', `${item.id ?? ''} ${item.name ?? item.package.name}`)
 }
 
-/** The images of the inventory for which there is a file or an answering payload that is new since the last pass. */
+/**
+ * The images of the inventory for which there is a file or an answering payload that is new since the last pass. A path
+ * that was cut names no file.
+ */
 function newsOf(told: Told, before: Cluster, after: Cluster, stored: ReadonlySet<string>): string[] {
   const ran = new Set(
     told
       .executables(1)
-      .filter(({ origin }) => origin !== 'memfd')
+      .filter(({ origin, path_complete }) => origin !== 'memfd' && path_complete)
       .map((entry) => entry.image_digest),
   )
   return [...new Set(before.containers.map(({ image }) => image))].filter(
