@@ -11,8 +11,8 @@ const WORKLOAD_BYTES = 2 * 1_024
 export default route({
   summary: 'List the workloads and their posture',
   description:
-    'The newest stored profile of each workload that has a live pod, in short. Where the newest attempt to compute it ' +
-    'failed, `failedAt` and `lastError` say so beside the last good profile.',
+    'The newest stored profile of each workload that has a live pod, in short. Where the newest attempt to compute ' +
+    'it failed, `failedAt` and `lastError` say so beside the last good profile.',
   answer: ListedProfilePage,
   also: BAD_REQUEST,
 }).get(

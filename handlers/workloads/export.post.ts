@@ -1,10 +1,6 @@
-import type { z } from 'zod'
-import { access, charge, codedErrors, kib, params, query, route, sendJson } from '../../lib/http/index.ts'
-import { buildProfile } from '../../lib/profile/build.ts'
-import { exportAnswers, exportCharge, exportProfile, RecordQuery } from '../../lib/profile/export/index.ts'
+import { access, codedErrors, params, query, route, sendJson } from '../../lib/http/index.ts'
+import { chargeExport, exportAnswers, exportProfile, RecordQuery } from '../../lib/profile/export/index.ts'
 import { ProfilePath } from '../../lib/profile/path.ts'
-
-type Asked = { out: { param: z.output<typeof ProfilePath>; query: z.output<typeof RecordQuery> } }
 
 /**
  * POST /workloads/{namespace}/{kind}/{name}/export: the export of GET, stored for later comparisons
@@ -13,8 +9,8 @@ type Asked = { out: { param: z.output<typeof ProfilePath>; query: z.output<typeo
 export default route({
   summary: 'Export the profile of a workload, and compare later profiles with it',
   description:
-    'The answer is that of `GET` with the same query; a body is ignored. The images and the security context of now are ' +
-    'stored: drift is what differs from them. The newest 20 exports of a workload are kept.',
+    'The answer is that of `GET` with the same query; a body is ignored. The images and the security context of now ' +
+    'are stored, and drift is the difference from them. The newest 20 exports of a workload are kept.',
   ...exportAnswers,
 }).post(
   '/workloads/:namespace/:kind/:name/export',
@@ -22,15 +18,10 @@ export default route({
   codedErrors,
   params(ProfilePath),
   query(RecordQuery, { unknown: 'ignored' }),
-  charge<Asked>(async (c) => {
-    const { db, config } = c.get('deps')
-    return kib(await exportCharge(db.read, c.req.valid('param'), c.req.valid('query'), config))
-  }),
+  chargeExport,
   async (c) => {
     const { db, config } = c.get('deps')
-    const key = c.req.valid('param')
-    const built = await buildProfile({ db, config }, key, db.read)
-    const { body, headers } = await exportProfile({ db, config }, key, built, c.req.valid('query'), true)
+    const { body, headers } = await exportProfile({ db, config }, c.req.valid('param'), c.req.valid('query'), true)
     return sendJson(c, body, headers)
   },
 )

@@ -1,17 +1,5 @@
 import { z } from 'zod'
-import {
-  access,
-  BAD_REQUEST,
-  CodedError,
-  charge,
-  codedErrors,
-  HttpError,
-  kib,
-  params,
-  query,
-  route,
-  sendJson,
-} from '../../lib/http/index.ts'
+import { access, charge, codedErrors, HttpError, kib, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { ProfilePath } from '../../lib/profile/path.ts'
 import {
   canonicalJson,
@@ -21,6 +9,7 @@ import {
   revisionNotFound,
   revisionOrNull,
   type StoredContent,
+  VERSION_REFUSALS,
 } from '../../lib/profile/versions/index.ts'
 
 /** The read budget is charged this: two snapshots, as texts and parsed. */
@@ -42,13 +31,7 @@ const nameOf = ({ revision, contentHash, createdAt }: StoredContent) => ({ revis
 export default route({
   summary: 'Compare two versions of the profile of a workload',
   answer: ProfileDiff,
-  also: {
-    ...BAD_REQUEST,
-    404: {
-      description: 'No such version, `revision_not_found`, or nothing is known of the workload, `workload_not_found`.',
-      answer: CodedError,
-    },
-  },
+  also: VERSION_REFUSALS,
 }).get(
   '/workloads/:namespace/:kind/:name/profile/diff',
   access('read'),

@@ -1,22 +1,11 @@
 import { fixed } from '../../lib/db/index.ts'
-import {
-  access,
-  BAD_REQUEST,
-  CodedError,
-  charge,
-  codedErrors,
-  kib,
-  NoParameters,
-  params,
-  query,
-  route,
-  sendJson,
-} from '../../lib/http/index.ts'
+import { access, charge, codedErrors, kib, NoParameters, params, query, route, sendJson } from '../../lib/http/index.ts'
 import { ProfilePath } from '../../lib/profile/path.ts'
 import {
   canonicalJson,
   revisionNotFound,
   revisionSegment,
+  VERSION_REFUSALS,
   type VersionPosture,
   WholeVersion,
 } from '../../lib/profile/versions/index.ts'
@@ -49,13 +38,7 @@ const READ = fixed<Row[]>(`
 export default route({
   summary: 'Show a version of the profile of a workload',
   answer: WholeVersion,
-  also: {
-    ...BAD_REQUEST,
-    404: {
-      description: 'No such version, `revision_not_found`, or nothing is known of the workload, `workload_not_found`.',
-      answer: CodedError,
-    },
-  },
+  also: VERSION_REFUSALS,
 }).get(
   '/workloads/:namespace/:kind/:name/profile/versions/:revision',
   access('read'),

@@ -1,18 +1,7 @@
 import { z } from 'zod'
 import { fixed } from '../../lib/db/index.ts'
-import {
-  access,
-  BAD_REQUEST,
-  CodedError,
-  chargeRows,
-  codedErrors,
-  pageLimit,
-  params,
-  query,
-  route,
-  sendJson,
-} from '../../lib/http/index.ts'
-import { isKnownWorkload, workloadNotFound } from '../../lib/profile/known.ts'
+import { access, chargeRows, codedErrors, pageLimit, params, query, route, sendJson } from '../../lib/http/index.ts'
+import { isKnownWorkload, WORKLOAD_REFUSALS, workloadNotFound } from '../../lib/profile/known.ts'
 import { ProfilePath } from '../../lib/profile/path.ts'
 import { CORE_DIMENSIONS } from '../../lib/profile/record/common.ts'
 import {
@@ -69,10 +58,7 @@ function versionOf({ hashes_before: before, ...row }: Row): Version {
 export default route({
   summary: 'List the versions of the profile of a workload',
   answer: VersionPage,
-  also: {
-    ...BAD_REQUEST,
-    404: { description: 'Nothing is known of the workload: `workload_not_found`.', answer: CodedError },
-  },
+  also: WORKLOAD_REFUSALS,
 }).get(
   '/workloads/:namespace/:kind/:name/profile/versions',
   access('read'),

@@ -1,7 +1,5 @@
 import {
   access,
-  BAD_REQUEST,
-  CodedError,
   charge,
   codedErrors,
   kib,
@@ -14,7 +12,7 @@ import {
 } from '../../lib/http/index.ts'
 import { buildProfile, PROFILE_BYTES } from '../../lib/profile/build.ts'
 import { withImageTrust } from '../../lib/profile/images/index.ts'
-import { isKnownWorkload, workloadNotFound } from '../../lib/profile/known.ts'
+import { isKnownWorkload, WORKLOAD_REFUSALS, workloadNotFound } from '../../lib/profile/known.ts'
 import { ProfilePath } from '../../lib/profile/path.ts'
 import { Profile } from '../../lib/profile/record/profile.ts'
 
@@ -32,13 +30,10 @@ const chargeKnown: Validated<'param', typeof ProfilePath> = charge(async (c) => 
 export default route({
   summary: 'Get the security profile of a workload',
   description:
-    'Its peers, syscalls, Pod Security, images, compute samples, capabilities and drift, each with what is not known, ' +
-    'the findings that follow, and a posture with its reasons. Unknown is never ok.',
+    'Its peers, syscalls, Pod Security, images, compute samples, capabilities and drift, each with all that is not ' +
+    'known, the findings that follow, and a posture with its reasons. Unknown is never ok.',
   answer: Profile,
-  also: {
-    ...BAD_REQUEST,
-    404: { description: 'Nothing is known of the workload: `workload_not_found`.', answer: CodedError },
-  },
+  also: WORKLOAD_REFUSALS,
 }).get(
   '/workloads/:namespace/:kind/:name/profile',
   access('read'),

@@ -83,8 +83,8 @@ export interface Scope {
 
 /**
  * Reads the signers of the running images of a workload, a namespace or the cluster, and of images with the same names
- * in other workloads or namespaces if the policies bind these too. Results are read in batches; `reserve` is given the bytes kept of them.
- * Throws 422 for more containers or signers than one answer covers, and 499 when `disconnected` fires.
+ * in other workloads or namespaces if the policies bind these too. Results are read in batches; `reserve` is given the
+ * bytes kept of them. Throws 422 for more containers or signers than one answer covers, and 499 when `disconnected` fires.
  */
 export async function readCoverage(
   gate: Gate,

@@ -1,4 +1,4 @@
-/** What protects a workload, and whether it is ready to be restricted (docs/contract.md#workload-profiles). */
+/** The controls of a workload, and whether it is ready for stricter ones (docs/contract.md#workload-profiles). */
 import type { Dimensions } from './posture.ts'
 import type { Profile } from './record/profile.ts'
 import { earliest } from './times.ts'

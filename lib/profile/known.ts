@@ -1,6 +1,6 @@
 /** Whether anything is known of a workload (docs/contract.md#workload-profiles). */
 import { fixed, type Gate } from '../db/index.ts'
-import { coded } from '../http/coded-errors.ts'
+import { BAD_REQUEST, CodedError, coded } from '../http/coded-errors.ts'
 import type { WorkloadKey } from './built.ts'
 
 // A pod that was posted without its workload counts as a workload of its own.
@@ -26,6 +26,12 @@ const KNOWN = fixed<{ is_known: boolean }[]>(`
 export async function isKnownWorkload(gate: Gate, { namespace, kind, name }: WorkloadKey): Promise<boolean> {
   const [row] = await gate((sql) => KNOWN(sql, namespace, kind, name))
   return row!.is_known
+}
+
+/** The refusals of the routes about one workload, for the document. */
+export const WORKLOAD_REFUSALS = {
+  ...BAD_REQUEST,
+  404: { description: 'Nothing is known of the workload: `workload_not_found`.', answer: CodedError },
 }
 
 /** 404 with a code, by which clients tell an unknown workload from a broker without the route. */

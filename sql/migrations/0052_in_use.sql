@@ -68,8 +68,8 @@ alter table cve_summary add column loaded_workloads bigint not null default 0;
 alter table cve_summary add column not_observed_workloads bigint not null default 0;
 alter table cve_summary add column exposed_workloads bigint not null default 0;
 
--- Until when the last pass that ended whole may answer for how containers are watched. Null where a broker of the version
--- before made it.
+-- Until when the last pass that ended whole may answer for how containers are watched. Null where a broker of the
+-- version before made it.
 alter table cve_summary_state add column judged_until timestamp;
 
 -- Only the job writes this table, and it may wait while the index is built. Brokers of the version before use the old

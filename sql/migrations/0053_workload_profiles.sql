@@ -19,7 +19,7 @@ create table workload_profile_version (
 
 create index workload_profile_version_oldest on workload_profile_version (created_at);
 
--- What GET /workloads lists. `summary` has the parts of an item that come from the profile. `has_drift` and `is_full`
+-- The rows of GET /workloads. `summary` has the parts of an item that come from the profile. `has_drift` and `is_full`
 -- (the snapshot has as many network rules as it may have) are for metrics; they rarely change, so that most updates
 -- touch no index.
 create table workload_profile (

@@ -1,4 +1,7 @@
-/** What the profile of a workload is compared with, and what ran that no image shipped (docs/contract.md#workload-profiles). */
+/**
+ * Reads the exports and versions that a profile is compared with, and the files that ran and no image shipped
+ * (docs/contract.md#workload-profiles).
+ */
 import { fixed, type Gate } from '../../db/index.ts'
 import { UNSHIPPED_ORIGINS } from '../../runtime/reads/record.ts'
 import type { WorkloadKey } from '../built.ts'
@@ -54,7 +57,7 @@ export interface UnshippedFiles {
 export interface DriftFacts {
   /** The newest recorded export. */
   readonly export: ExportRecord | null
-  /** The newest version, and the newest one whose hash of pod security differs from it; none where there is an export. */
+  /** The newest version, and the newest one with another hash of pod security; none where there is an export. */
   readonly versions: readonly VersionFacts[]
   /** Whether an agent has ever reported that it watches the workload. */
   readonly isWatched: boolean

@@ -57,7 +57,9 @@ export function imageChanged(rows: readonly InventoryRow[], exported: DriftFacts
         title: containerInExport
           ? `Container ${name} runs an image that was not exported`
           : `Container ${name} is new since the export`,
-        detail: `${newDigests.join(', ')} ${newDigests.length === 1 ? 'is' : 'are'} not in the export of ${exported.exportedAt}.`,
+        detail:
+          `${newDigests.join(', ')} ${newDigests.length === 1 ? 'is' : 'are'} not in the export of ` +
+          `${exported.exportedAt}.`,
       }
       const detail = { containerInExport, exportedDigests, newDigests }
       return [found('imageChangedSinceExport', 'medium', name, texts, detail)]

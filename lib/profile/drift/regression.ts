@@ -5,7 +5,7 @@ import type { PodSecuritySnapshot } from '../snapshot.ts'
 import { type Checked, checked, found, notEvaluated } from './checked.ts'
 import type { DriftFacts } from './facts.ts'
 
-/** What today's rules say of a pod or of a container. */
+/** A pod or a container by today's rules. */
 interface RejudgedPart {
   readonly level: Level
   readonly failing: readonly Check[]

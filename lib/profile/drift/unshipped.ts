@@ -64,7 +64,8 @@ function foundFiles({ container, files, total, origins: seen }: UnshippedFiles) 
   const isOnlyDeleted = origins.every((origin) => origin === 'deleted')
   const where = origins.map((origin) => WORDS[origin]).join(', ')
   const title = `Container ${container} ran files that its image did not ship`
-  const detail = `${total} ${total === 1 ? 'file' : 'files'} (${where}), the last one ${truncateToBytes(files[0]!.path, MAX_PATH_BYTES)}.`
+  const last = truncateToBytes(files[0]!.path, MAX_PATH_BYTES)
+  const detail = `${total} ${total === 1 ? 'file' : 'files'} (${where}), the last one ${last}.`
   const shown = { origins, files: [...files], filesTotal: total, truncated: total > files.length }
   return found(TYPE, isOnlyDeleted ? 'medium' : 'high', container, { title, detail }, shown)
 }

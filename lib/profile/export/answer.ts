@@ -1,11 +1,12 @@
 /** The shared part of both routes of an export (docs/contract.md#workload-profiles). */
 import { z } from 'zod'
 import type { Config } from '../../config/index.ts'
-import type { Database, Gate } from '../../db/index.ts'
-import { BAD_REQUEST, CodedError } from '../../http/coded-errors.ts'
+import type { Database } from '../../db/index.ts'
+import { charge, kib } from '../../http/charge.ts'
 import type { AnswerHeaders, RouteDoc } from '../../openapi/declare.ts'
-import type { BuiltProfile, WorkloadKey } from '../built.ts'
-import { isKnownWorkload, workloadNotFound } from '../known.ts'
+import { buildProfile } from '../build.ts'
+import type { WorkloadKey } from '../built.ts'
+import { isKnownWorkload, WORKLOAD_REFUSALS, workloadNotFound } from '../known.ts'
 import { includedOf, makeDocuments } from './bundle.ts'
 import { exportBytes } from './charge.ts'
 import { ARTIFACTS, MODES, type Source } from './document.ts'
@@ -36,8 +37,7 @@ export const exportAnswers = {
   answer: [{ contentType: YAML, schema: z.string() }, ExportManifest],
   headers: documentedHeaders,
   also: {
-    ...BAD_REQUEST,
-    404: { description: 'Nothing is known of the workload: `workload_not_found`.', answer: CodedError },
+    ...WORKLOAD_REFUSALS,
     409: {
       description:
         'Objects that block would be made from what is not complete: `export_refused`. It names each such artifact ' +
@@ -47,14 +47,13 @@ export const exportAnswers = {
   },
 } satisfies Partial<RouteDoc>
 
-/**
- * Bytes that an export takes at most.
- * @throws HttpError 404 if nothing is known of the workload
- */
-export async function exportCharge(gate: Gate, key: WorkloadKey, query: ExportQuery, config: Config): Promise<number> {
-  if (!(await isKnownWorkload(gate, key))) throw workloadNotFound(key)
-  return exportBytes(gate, key, query, config.imageRunningWindowSecs)
-}
+/** Charges the memory that an export takes at most; an unknown workload is refused before. */
+export const chargeExport = charge<{ out: { param: WorkloadKey; query: ExportQuery } }>(async (c) => {
+  const { db, config } = c.get('deps')
+  const key = c.req.valid('param')
+  if (!(await isKnownWorkload(db.read, key))) throw workloadNotFound(key)
+  return kib(await exportBytes(db.read, key, c.req.valid('query'), config.imageRunningWindowSecs))
+})
 
 interface Exported {
   readonly body: Buffer
@@ -68,10 +67,10 @@ interface Exported {
 export async function exportProfile(
   { db, config }: { readonly db: Database; readonly config: Config },
   key: WorkloadKey,
-  built: BuiltProfile | null,
   { artifacts, mode, format, acknowledgePartial }: ExportQuery,
   isToBeRecorded: boolean,
 ): Promise<Exported> {
+  const built = await buildProfile({ db, config }, key, db.read)
   if (built === null) throw workloadNotFound(key)
   const source: Source = { ...built, db, config, key, mode }
   const documents = await makeDocuments(source, artifacts, acknowledgePartial)

@@ -18,7 +18,10 @@ const COMPONENT_BYTES = 4 * 1_024
 /** Copies of a component: in its document, and in the answer, where YAML has it as comments. */
 const COPIES = { yaml: 3, 'zip-manifest': 2 } as const
 
-/** The components of the SBOMs that answer for the images of a workload: those that run, and the newest of a container. */
+/**
+ * Counts the components of the SBOMs that answer for the images of a workload: those that run, and the newest one of a
+ * container.
+ */
 const COUNT = fixed<{ components: string }[]>(`
   with asked as materialized (
     select $1::text as namespace, $2::text as kind, $3::text as name, $4::integer as window_secs)

@@ -14,7 +14,7 @@ export const MODES = ['audit', 'enforce'] as const
 export type Mode = (typeof MODES)[number]
 export const FORMATS = ['yaml', 'zip-manifest'] as const
 
-/** What the documents of a workload are made from. */
+/** The source of the documents of a workload. */
 export interface Source extends BuiltProfile {
   readonly db: Database
   readonly config: Config
@@ -47,7 +47,7 @@ export interface Available extends Named {
   readonly content: string
   /** How to apply it, for people. */
   readonly applyWith: string
-  /** What it is, for people; only of a document that is no Kubernetes object. */
+  /** A name for people; only of a document that is no Kubernetes object. */
   readonly title: string | null
 }
 
@@ -90,7 +90,7 @@ export function objectDocument(
   }
 }
 
-/** What `work` makes, or why it cannot be made. Faults of the database are thrown. */
+/** Returns the result of `work`, or the reason why it cannot be made. Faults of the database are thrown. */
 export async function madeOr<T>(work: () => Promise<T>): Promise<T | { readonly reason: string }> {
   try {
     return await work()

@@ -1,2 +1,2 @@
-export { exportAnswers, exportCharge, exportProfile } from './answer.ts'
+export { chargeExport, exportAnswers, exportProfile } from './answer.ts'
 export { ReadQuery, RecordQuery } from './query.ts'

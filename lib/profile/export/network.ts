@@ -17,8 +17,8 @@ const WITHHELD =
   'withheld in audit mode: a CiliumNetworkPolicy enforces as soon as it is applied; audit with networkpolicy, then ' +
   'export with mode=enforce'
 const TRUNCATED =
-  'WARNING: the profile shows a part of the peers only, since there are more than it lists. Compare the rules with the ' +
-  'flows before you enforce them.'
+  'WARNING: the profile shows a part of the peers only, since there are more than it lists. Compare the rules with ' +
+  'the flows before you enforce them.'
 
 /** The network policies among the wanted artifacts, made from the same facts. */
 export async function networkPolicies(source: Source, wanted: readonly Artifact[]): Promise<Made[]> {

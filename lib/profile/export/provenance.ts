@@ -1,4 +1,4 @@
-/** Names, annotations and comments that tell where an exported document comes from (docs/contract.md#workload-profiles). */
+/** Names, annotations and comments that tell the origin of an exported document (docs/contract.md#workload-profiles). */
 import { MAX_DNS_NAME_CHARS } from '../../seccomp/index.ts'
 import { comment, type Manifest, quoted, yamlOf } from '../../text/yaml.ts'
 import { VERSION } from '../../version.ts'

@@ -86,8 +86,8 @@ async function sbomOf(source: Source, target: Target, fileName: string, left: nu
     content: `${found.head}[\n${onLines(pages)}]${withEscapes(found.tail.toString())}\n`,
     applyWith: `nothing to apply: an inventory for scanners and reviewers, ${countText(count)}`,
     title:
-      `CycloneDX SBOM ${fileName} for ${target.digest} (${target.containers.map(quoted).join(', ')}), source ${from}, ` +
-      `trust ${sbomTrust ?? 'unknown'}, ${countText(count)}`,
+      `CycloneDX SBOM ${fileName} for ${target.digest} (${target.containers.map(quoted).join(', ')}), ` +
+      `source ${from}, trust ${sbomTrust ?? 'unknown'}, ${countText(count)}`,
   }
 }
 

@@ -1,4 +1,4 @@
-/** The patch of an export that moves a workload towards the restricted standard (docs/contract.md#workload-profiles). */
+/** The patch of an export towards the restricted standard (docs/contract.md#workload-profiles). */
 import { oneLine } from '../../text/one-line.ts'
 import { comment } from '../../text/yaml.ts'
 import type { WorkloadKey } from '../built.ts'

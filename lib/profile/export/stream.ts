@@ -24,7 +24,8 @@ function headOf(source: Source, isRecorded: boolean): string {
     `${productOf(source)} export of ${quotedWorkload(key)}`,
     `mode: ${mode}; profile ${revision} (${profile.contentHash}); generated ${withOffset(profile.generatedAt)} by ` +
       generatorOf(source),
-    `${productOf(source)} never applies anything: review each document, keep it under version control, apply it yourself.`,
+    `${productOf(source)} never applies anything: review each document, keep it under version control, apply it ` +
+      'yourself.',
     isRecorded
       ? 'recorded: later profiles of this workload are compared with it'
       : 'not recorded: only a POST records an export',

@@ -1,4 +1,4 @@
-/** Reads which vulnerable packages of a workload's images were never seen in use (docs/contract.md#workload-profiles). */
+/** Reads the vulnerable packages of a workload that were never seen in use (docs/contract.md#workload-profiles). */
 import { fixed, type Gate } from '../../db/index.ts'
 import type { WorkloadKey } from '../built.ts'
 
@@ -100,8 +100,8 @@ const UNUSED = fixed<{ facts: string; image: string | null }[]>(`
              join image_finding f on f.digest = p.digest and f.source = p.source),
            'judgedAt', (select wire_time(c.refreshed_at) from cve_summary_state c where c.is_only))::text as facts,
          json_build_object(
-           'digest', w.image_digest, 'repository', m.repository, 'imageRef', w.image_ref, 'containers', to_json(w.names),
-           'since', wire_time(w.since), 'findings', u.findings)::text as image
+           'digest', w.image_digest, 'repository', m.repository, 'imageRef', w.image_ref,
+           'containers', to_json(w.names), 'since', wire_time(w.since), 'findings', u.findings)::text as image
   from (values (1)) one(row)
   left join (
     select u.image_digest,

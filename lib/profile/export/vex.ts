@@ -13,8 +13,8 @@ import { readUnused, type Unused, type UnusedFinding, type WatchedImage } from '
 
 const NO_FINDINGS = 'no finding of any image of the workload is known'
 const NO_STATEMENT =
-  'no statement can be made: for every finding it is not known, or not so, that no container of the workload used the ' +
-  'package'
+  'no statement can be made: for every finding it is not known, or not so, that no container of the workload used ' +
+  'the package'
 
 export async function vexDocument(source: Source): Promise<ExportDocument> {
   const unused = await readUnused(source.db.read, source.key)

@@ -1,4 +1,4 @@
-/** What the database knows of the images that a workload runs (docs/contract.md#workload-profiles). */
+/** Reads the signatures and vulnerabilities of the images that a workload runs (docs/contract.md#workload-profiles). */
 import { fixed, type Gate } from '../../db/index.ts'
 import type { WorkloadKey } from '../built.ts'
 import type { InventoryRow } from '../inventory.ts'
@@ -111,7 +111,8 @@ const READ = fixed<[ImageFacts]>(`
     select v.severity, v.tier, v.count, v.fixable, v.in_use as "inUse", v.ids
     from asked a
     cross join (
-      select array_agg(p.container) as containers, array_agg(p.digest) as digests, array_agg(u.is_current) as are_current
+      select array_agg(p.container) as containers, array_agg(p.digest) as digests,
+             array_agg(u.is_current) as are_current
       from (select r.digest, is_use_current(r.digest) as is_current from reports r) u
       join pairs p on p.digest = u.digest) s
     cross join lateral vulnerabilities_of_workload(

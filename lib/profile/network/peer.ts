@@ -1,4 +1,4 @@
-/** What a profile calls the peer of a flow (docs/contract.md#workload-profiles). */
+/** The kind and the port of a peer, as profiles name them (docs/contract.md#workload-profiles). */
 import type { Peer } from '../record/network.ts'
 import { isExternalAddress } from './address.ts'
 import type { EdgeRow } from './read.ts'

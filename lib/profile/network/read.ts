@@ -102,7 +102,8 @@ const EXAMPLES = fixed<(PeerExample & { n: number })[]>(`
   with asked as materialized (select $1::text::json as peers)
   select k.n::float8 as n, f.name, f.ip
   from asked a
-  cross join json_to_recordset(a.peers) as k(n bigint, kind text, namespace text, workload_kind text, workload text, name text)
+  cross join json_to_recordset(a.peers)
+    as k(n bigint, kind text, namespace text, workload_kind text, workload text, name text)
   cross join lateral (
     (select p.pod_name as name, p.pod_ip as ip
      from pod p

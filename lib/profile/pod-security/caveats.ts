@@ -1,4 +1,4 @@
-/** What to know before a recommended patch is used (docs/contract.md#workload-profiles). */
+/** Warnings that come with a recommended patch (docs/contract.md#workload-profiles). */
 import { isObject } from '../../json/objects.ts'
 import { quoted } from '../../text/yaml.ts'
 import { HOST_NAMESPACES, RESTRICTED_CAPABILITY } from './checks.ts'

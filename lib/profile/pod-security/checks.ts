@@ -62,7 +62,7 @@ const NOT_UNCONFINED = 'seccompProfile.type must be RuntimeDefault or Localhost 
 const NOT_ROOT = 'runAsUser must not be 0'
 const NON_ROOT = 'runAsNonRoot must be true'
 
-/** What fails on the pod itself; nothing if its fields are not known. */
+/** The failing checks of the pod itself; none if its fields are not known. */
 export function podFailing(pod: PodBlock): Failing[] {
   const { seccompProfileType, runAsNonRoot, runAsUser } = pod.securityContext
   const field = 'spec.securityContext'
@@ -95,7 +95,7 @@ export const LISTS = {
   ephemeral: 'ephemeralContainers',
 } as const
 
-/** What fails on a container of a pod, whose fields it may inherit. */
+/** The failing checks of a container, which may inherit fields of its pod. */
 export function containerFailing({ name, kind, securityContext: own }: JudgedContext, pod: PodBlock): Failing[] {
   const unjudged = unjudgedChecks(own, pod)
   const field = `spec.${LISTS[kind]}[${name}].securityContext`

@@ -13,7 +13,7 @@ import {
 import type { PodBlock } from './contexts.ts'
 import type { JudgedPart, Judgement } from './judgement.ts'
 
-/** What watching a container has shown; null without enough evidence. */
+/** The capabilities that a watched container needs; null without enough evidence. */
 export type Evidence = WorkloadCapabilities['containers'][number]['recommendation']
 export type PatchableContainer = JudgedContext & JudgedPart & { readonly evidence: Evidence }
 

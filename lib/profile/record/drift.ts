@@ -1,4 +1,4 @@
-/** What differs from what was exported or seen before (docs/contract.md#workload-profiles). */
+/** The block `drift`: differences from an export or an earlier version (docs/contract.md#workload-profiles). */
 import { z } from 'zod'
 import { zonedTime } from '../../http/request/fields.ts'
 import { digestText } from '../../images/index.ts'

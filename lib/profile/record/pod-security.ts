@@ -1,4 +1,4 @@
-/** What the Pod Security Standards say of a workload (docs/contract.md#workload-profiles). */
+/** The dimension `podSecurity`: a workload by the Pod Security Standards (docs/contract.md#workload-profiles). */
 import { z } from 'zod'
 import { zonedTime } from '../../http/request/fields.ts'
 import { digestText } from '../../images/index.ts'

@@ -22,7 +22,7 @@ export function judgeSyscalls(observed: Observed | null): Judged<Syscalls> {
   return {
     findings,
     dimension: {
-      // What was not captured is not known to be fine.
+      // A syscall that was not captured is not known to be fine.
       status: !capture.complete && status === 'ok' ? 'warn' : status,
       coverage: {
         level: capture.complete ? 'full' : 'partial',

@@ -1,4 +1,4 @@
-/** What differs between two snapshots of a workload (docs/contract.md#workload-profiles). */
+/** The difference between two snapshots of a workload (docs/contract.md#workload-profiles). */
 import type { Snapshot, SnapshotRule } from '../snapshot.ts'
 import { canonicalJson, type DimensionHashes } from './hash.ts'
 import type { Change, DiffDimensions, FieldChange } from './record.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Gate } from '../../db/index.ts'
 import type { HttpError } from '../../errors.ts'
-import { coded } from '../../http/coded-errors.ts'
+import { BAD_REQUEST, CodedError, coded } from '../../http/coded-errors.ts'
 import { documentedAs } from '../../openapi/declare.ts'
 import type { WorkloadKey } from '../built.ts'
 import { isKnownWorkload, workloadNotFound } from '../known.ts'
@@ -34,6 +34,15 @@ export const revisionOrNull = (what: string) =>
       .pipe(integer.nullable()),
     { ...RANGE, description: `${what}; blank is as if it were absent.` },
   )
+
+/** The refusals of the routes about one version, for the document. */
+export const VERSION_REFUSALS = {
+  ...BAD_REQUEST,
+  404: {
+    description: 'No such version, `revision_not_found`, or nothing is known of the workload, `workload_not_found`.',
+    answer: CodedError,
+  },
+}
 
 /** 404 for a revision that is not stored, or for a workload of which nothing is known. */
 export async function revisionNotFound(gate: Gate, workload: WorkloadKey, message: string): Promise<HttpError> {

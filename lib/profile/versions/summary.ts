@@ -86,7 +86,7 @@ function driftOf({ items }: Profile['drift']) {
   return { byType: Object.fromEntries(counts.filter(([, count]) => count > 0)), count: items.length }
 }
 
-/** What is listed of a workload that has no profile yet: unknown, never safe. */
+/** The list shows this of a workload that has no profile yet: unknown, never safe. */
 export const NO_SUMMARY = {
   dimensions: {
     compute: { status: 'unknown' },

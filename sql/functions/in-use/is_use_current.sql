@@ -1,5 +1,6 @@
--- Whether the use of the packages of an image is known as of now: all files that ran in its containers are linked to its
--- payloads, and the containers were judged a short while ago. A job that does not run must not leave a package unused.
+-- Whether the use of the packages of an image is known as of now: all files that ran in its containers are linked to
+-- its payloads, and the containers were judged a short while ago. A job that does not run must not leave a package
+-- unused.
 create or replace function is_use_current(asked text) returns boolean
 language sql stable parallel safe
 as $$

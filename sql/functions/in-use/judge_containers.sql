@@ -1,5 +1,5 @@
--- Judges the containers of the next workloads: whether they were watched for the whole window, and their exposure in the
--- last 168 hours (docs/contract.md#in-use, docs/contract.md#tiers). The vulnerabilities of images whose containers
+-- Judges the containers of the next workloads: whether they were watched for the whole window, and their exposure in
+-- the last 168 hours (docs/contract.md#in-use, docs/contract.md#tiers). The vulnerabilities of images whose containers
 -- changed are to be counted again. `last` is where to continue, null at the end.
 create or replace function judge_containers(after text, max_workloads bigint, window_hours integer)
 returns table (rows bigint, last text)

@@ -1,7 +1,7 @@
 -- How files tell whether a package is in use: `static_binary` where it is a part of a program, `file` where its files
 -- are executed or loaded by themselves, as those of operating systems, and `interpreted` where another program reads
--- them or nothing is known of its kind. Types as Trivy, Grype and Syft spell them; `library` and `application` are those of
--- CycloneDX, where only the package URL tells the ecosystem.
+-- them or nothing is known of its kind. Types as Trivy, Grype and Syft spell them; `library` and `application` are those
+-- of CycloneDX, where only the package URL tells the ecosystem.
 create or replace function package_coverage(package_type text, package_class text, purl text) returns text
 language sql immutable parallel safe
 as $$

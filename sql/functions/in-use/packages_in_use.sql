@@ -1,6 +1,6 @@
--- What is known about the use of packages of an image, by name: whether the list of their files is cut (absent without
--- a list), and the strongest state of the containers that ran a file of them, of each exposure: 0 executed, 1 loaded.
--- Null if nothing is known of any. The containers are joined once, with hash joins even in sessions of look-ups: an
+-- The known use of packages of an image, by name: whether the list of their files is cut (absent without a list), and
+-- the strongest state of the containers that ran a file of them, of each exposure: 0 executed, 1 loaded. Null if nothing
+-- is known of any. The containers are joined once, with hash joins even in sessions of look-ups: an
 -- image may run in thousands of them.
 create or replace function packages_in_use(asked text, names text[]) returns jsonb
 language sql stable

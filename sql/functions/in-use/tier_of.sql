@@ -1,6 +1,6 @@
 -- The position of a tier in lists (0 P0, 2 P1, 3 P2, 4 Background; 1 is for vulnerabilities that are not counted yet),
--- the first rule that applies (docs/contract.md#tiers). `is_live`: it may be in use; `is_hot`: it is known or likely to be
--- exploited, null if nothing is known.
+-- the first rule that applies (docs/contract.md#tiers). `is_live`: it may be in use; `is_hot`: it is known or likely to
+-- be exploited, null if nothing is known.
 create or replace function tier_of(is_live boolean, severity integer, is_fixable boolean, is_hot boolean,
                                    is_exposed boolean) returns smallint
 language sql immutable parallel safe

@@ -1,5 +1,5 @@
--- The containers of an image in the inventory, grouped by the reason why they were not watched (null if they were) and by
--- their exposure. All count as not watched where the use of the image is not current.
+-- The containers of an image in the inventory, grouped by the reason why they were not watched (null if they were) and
+-- by their exposure. All count as not watched where the use of the image is not current.
 create or replace function use_groups(asked text)
 returns table (reason text, exposure text, containers bigint, observed_since timestamp)
 language sql stable

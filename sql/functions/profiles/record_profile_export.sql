@@ -1,5 +1,5 @@
--- Stores an export of a workload's profile and deletes the oldest ones beyond `most`. Exports of a workload wait for each
--- other, so that each sees those before it. `is_repeat`: an earlier attempt may have stored it already.
+-- Stores an export of a workload's profile and deletes the oldest ones beyond `most`. Exports of a workload wait for
+-- each other, so that each sees those before it. `is_repeat`: an earlier attempt may have stored it already.
 create or replace function record_profile_export(of_cluster text, of_namespace text, of_kind text, of_workload text,
                                                  of_revision integer, hash text, in_mode text, included text[],
                                                  of_images json, of_pod_security json, most integer, is_repeat boolean)

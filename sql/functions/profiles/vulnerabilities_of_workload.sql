@@ -1,9 +1,9 @@
--- The distinct vulnerabilities of images that a workload runs, counted by severity and tier, with the five of the highest
--- score by name (docs/contract.md#workload-profiles). `digests[i]` runs in `containers[i]`, and its use is current where
--- `are_current[i]` says so. States of use and tiers are those of `count_cves`, for these containers alone: one that is
--- not watched or not judged yet may use every package, and so may any where the use of its image is not current. Rows of
--- `package_use` are looked up, since an image may have many users; lists are joined without nested loops, since the
--- planner expects a few rows of each.
+-- The distinct vulnerabilities of images that a workload runs, counted by severity and tier, with the five of the
+-- highest score by name (docs/contract.md#workload-profiles). `digests[i]` runs in `containers[i]`, and its use is
+-- current where `are_current[i]` says so. States of use and tiers are those of `count_cves`, for these containers alone:
+-- one that is not watched or not judged yet may use every package, and so may any where the use of its image is not
+-- current. Rows of `package_use` are looked up, since an image may have many users; lists are joined without nested
+-- loops, since the planner expects a few rows of each.
 create or replace function vulnerabilities_of_workload(
   namespace text, kind text, name text, containers text[], digests text[], are_current boolean[])
 returns table (severity smallint, tier smallint, count bigint, fixable bigint, in_use bigint, ids text[])
@@ -13,7 +13,8 @@ set enable_nestloop = off
 set plan_cache_mode = auto
 as $$
   with watched as materialized (
-    select p.container, p.digest, p.is_current, u.image_digest is not null and u.reason is null as is_watched, u.exposure
+    select p.container, p.digest, p.is_current, u.exposure,
+           u.image_digest is not null and u.reason is null as is_watched
     from unnest(containers, digests, are_current) p(container, digest, is_current)
     left join lateral (
       select u.image_digest, u.reason, u.exposure
