@@ -10,17 +10,19 @@ import {
   sendJson,
   type Validated,
 } from '../../lib/http/index.ts'
+import { MAX_NAMESPACE_BYTES } from '../../lib/image-trust/index.ts'
 import { buildProfile, PROFILE_BYTES } from '../../lib/profile/build.ts'
 import { withImageTrust } from '../../lib/profile/images/index.ts'
 import { isKnownWorkload, WORKLOAD_REFUSALS, workloadNotFound } from '../../lib/profile/known.ts'
 import { ProfilePath } from '../../lib/profile/path.ts'
 import { Profile } from '../../lib/profile/record/profile.ts'
 
-/** An unknown workload is refused before anything is charged. */
+/** An unknown workload is refused before anything is charged; the evaluator's answer counts while it is asked for. */
 const chargeKnown: Validated<'param', typeof ProfilePath> = charge(async (c) => {
+  const { db, imageTrust } = c.get('deps')
   const key = c.req.valid('param')
-  if (!(await isKnownWorkload(c.get('deps').db.read, key))) throw workloadNotFound(key)
-  return kib(PROFILE_BYTES)
+  if (!(await isKnownWorkload(db.read, key))) throw workloadNotFound(key)
+  return kib(PROFILE_BYTES + (imageTrust.workloads.hasToAsk(key.namespace) ? MAX_NAMESPACE_BYTES : 0))
 })
 
 /**

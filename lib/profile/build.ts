@@ -16,7 +16,7 @@ import { readWorkload } from './read.ts'
 import { judgeSyscalls, syscallsSnapshot } from './syscalls/index.ts'
 import { hashSnapshot } from './versions/index.ts'
 
-/** Memory of a profile: the rows of its statements, with at most 10 000 edges, and the answer of the evaluator. */
+/** Memory of a profile: the rows of its statements, with at most 10 000 edges, and its text. */
 export const PROFILE_BYTES = 8 * 1_024 * 1_024
 
 const MAX_ATTENTION = 5

@@ -9,6 +9,7 @@ import { container, digestOf, newNamespace } from '../support/images.ts'
 import { countEdges, flowOf, podOf, seed, seedShop } from '../support/policy-cluster.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { storeDenials, storePods, storeResources, storeWatchers, storeWorkloads } from '../support/seccomp.ts'
+import { startStub } from '../support/stub.ts'
 import { assertCoded, BAD_PATHS } from './profile-errors.ts'
 
 /** 8 MiB. */
@@ -185,11 +186,16 @@ describe('syscalls', () => {
     assert.deepEqual([audit.controls[1]!.state, audit.controls[1]!.inSync], ['audit', false])
 
     await sql`delete from seccomp_cr where namespace = ${namespace}`
-    await storeResources(sql, [{ ...resource, names: ['read', 'write'], action: 'SCMP_ACT_ERRNO' }])
+    await storeResources(sql, [
+      { ...resource, names: ['read', 'write'], action: 'SCMP_ACT_ERRNO', ready: 1, total: 2, state: 'Partial' },
+    ])
     await storeWatchers(sql, [{ name: 'node-1' }])
     const enforced = await read(namespace, 'web')
     assert.deepEqual([enforced.dimensions.syscalls.status, enforced.dimensions.syscalls.reasons], ['ok', []])
     assert.deepEqual(enforced.dimensions.syscalls.denials, { total: 0, syscalls: [], lastSeen: null })
+    const { distribution, statusDistribution } = enforced.dimensions.syscalls.cr!
+    assert.deepEqual(distribution, { ready: 0, total: 0, state: 'Pending' })
+    assert.deepEqual(statusDistribution, { ready: 1, total: 2, state: 'Partial' })
     assert.deepEqual([enforced.controls[1]!.state, enforced.controls[1]!.inSync], ['enforcing', true])
     assert.deepEqual(enforced.posture.unknownDimensions, ['network', 'podSecurity', 'images'])
 
@@ -303,6 +309,21 @@ describe('refusals', () => {
 
   test('GET /workloads/{namespace}/{kind}/{name}/profile 503: the database cancels the statement', async () => {
     await whileRefused(sql, 'workload_container', async () => assertDatabaseBusy(await app.get(pathOf('shop', 'api'))))
+  })
+
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 503: an evaluator that has to be asked is charged for', async () => {
+    const evaluator = await startStub(() => ({ json: { evaluatedAt: null, results: [] } }))
+    const asking = await startApp({ EVALUATOR_URL: evaluator.url, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+    await asking.post('/pod/spec', webOf('shop'))
+    const { budget } = asking.deps
+    const held = await budget.enter(budget.totalKib - CHARGE_KIB)
+    assertShed(await asking.get(pathOf('shop', 'web')), CHARGE_KIB + 1_024, budget.totalKib)
+    held.release()
+    const { json } = await asking.get(pathOf('shop', 'web'))
+    assert.deepEqual(json.dimensions.images.supplyChain.imageTrust.available, true)
+    const again = await budget.enter(budget.totalKib - CHARGE_KIB)
+    assert.equal((await asking.get(pathOf('shop', 'web'))).status, 200, 'it is known for a while')
+    again.release()
   })
 
   test('GET /workloads/{namespace}/{kind}/{name}/profile 503: charged before anything is read', async () => {
