@@ -124,6 +124,23 @@ test('several pods are one workload, and flows from before its workload was know
   assert.equal(peersOf(found)[0], 'egress TCP/80 pod late/Deployment/late late-1 10.3.0.1', 'of the peer, too')
 })
 
+test('the example of a peer is its newest living pod', async () => {
+  const caller = podOf({ namespace: 'example', name: 'caller-1', ip: '10.2.0.1', workload: 'Deployment/caller' })
+  const callee = (n: number, more = {}) =>
+    podOf({ namespace: 'example', name: `callee-${n}`, ip: `10.2.1.${n}`, workload: 'Deployment/callee', more })
+  const sent = flowOf(caller, 'EGRESS', '10.2.1.1', '80')
+  await seed(
+    app,
+    [caller, callee(1, { time_stamp: daysAgo(3) }), callee(2, { time_stamp: daysAgo(2) }), callee(3)],
+    [],
+    [sent],
+  )
+  await sql`update pod set is_dead = true where pod_name = 'callee-3'`
+  assert.deepEqual(peersOf(await read('example/Deployment/caller')), [
+    'egress TCP/80 pod example/Deployment/callee callee-2 10.2.1.2',
+  ])
+})
+
 test('a flow whose peer may still become known is seen at once', async () => {
   const pod = podOf({ namespace: 'fresh', name: 'fresh-1', ip: '10.4.0.1', workload: 'Deployment/fresh' })
   await seed(
