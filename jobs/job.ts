@@ -97,6 +97,15 @@ export function inRestedBatchesOf(
 
 export const NOTHING: Pass = { outcome: 'done', rows: 0, batches: 0 }
 
+const WORST: readonly PassOutcome[] = ['aborted', 'skipped', 'failed', 'held up', 'capped', 'done']
+
+/** The sum of two passes, with the worse outcome. */
+export const joinPasses = (a: Pass, b: Pass): Pass => ({
+  outcome: WORST.find((outcome) => outcome === a.outcome || outcome === b.outcome)!,
+  rows: a.rows + b.rows,
+  batches: a.batches + b.batches,
+})
+
 export const isStopped = ({ outcome }: Pass): boolean => outcome === 'skipped' || outcome === 'aborted'
 
 /** Runs steps in order, up to one that is skipped or aborted. The outcome is `done` only if each one is. */

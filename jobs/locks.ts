@@ -33,3 +33,12 @@ export type JobName = keyof typeof JOB_LOCKS
  */
 export const held = (sql: Sql, job: JobName) => sql`
   held as materialized (select pg_try_advisory_xact_lock(${LOCK_SPACE}::int, ${JOB_LOCKS[job]}::int) as is_held)`
+
+/** Second keys of lanes begin above those of jobs. */
+const LANES_OF_JOB = 1_000
+
+/** `held` for one lane of a step: lanes of one step run side by side, but not beside another step. */
+export const laneHeld = (sql: Sql, job: JobName, lane: number) => sql`
+  held as materialized (
+    select pg_try_advisory_xact_lock_shared(${LOCK_SPACE}::int, ${JOB_LOCKS[job]}::int)
+           and pg_try_advisory_xact_lock(${LOCK_SPACE}::int, ${LANES_OF_JOB * JOB_LOCKS[job] + lane}::int) as is_held)`

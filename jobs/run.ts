@@ -16,8 +16,8 @@ import { runPass } from './pass.ts'
 
 const SCHEMA_ANSWER_MS = 15_000
 const END_DATABASE_MS = 2_000
-/** One per gate; only those of jobs and probes are used, and connections open on first use. */
-const POOL_MAX = 4
+/** Gives jobs two connections; those of ingest and reads are never opened. */
+const POOL_MAX = 8
 
 /** The requested job and whether to count only, or an error text for wrong arguments. */
 function readArguments(args: readonly string[]): { job: Job; isDryRun: boolean } | string {

@@ -1,4 +1,4 @@
-import { isStopped, type Job, type JobContext, NOTHING, type Pass, type PassOutcome } from './job.ts'
+import { isStopped, type Job, type JobContext, joinPasses, NOTHING, type Pass } from './job.ts'
 import { countDeletions, deletePayloads, expireSets } from './supply-chain/deletions.ts'
 import { countStaleLinks, relinkAll } from './supply-chain/relink.ts'
 import {
@@ -50,7 +50,7 @@ export const supplyChainRefresh: Job = {
     const deleted = await inTurn(DELETE, context)
     const [error] = [...refreshed.errors, ...deleted.errors]
     if (error !== undefined) throw error
-    return joined(refreshed.pass, deleted.pass)
+    return joinPasses(refreshed.pass, deleted.pass)
   },
 
   /** Payloads to relink, images to examine, and rows to delete. */
@@ -73,7 +73,7 @@ async function inTurn(steps: readonly Step[], context: JobContext): Promise<Step
   let pass = NOTHING
   for (const step of steps) {
     try {
-      pass = joined(pass, await step(context))
+      pass = joinPasses(pass, await step(context))
     } catch (error) {
       context.log.error({ job: supplyChainRefresh.name, step: step.name, err: error }, 'a step of the job failed')
       errors.push(error)
@@ -82,14 +82,6 @@ async function inTurn(steps: readonly Step[], context: JobContext): Promise<Step
   }
   return { pass, errors }
 }
-
-const WORST: readonly PassOutcome[] = ['aborted', 'skipped', 'failed', 'capped', 'done']
-
-const joined = (a: Pass, b: Pass): Pass => ({
-  outcome: WORST.find((outcome) => outcome === a.outcome || outcome === b.outcome)!,
-  rows: a.rows + b.rows,
-  batches: a.batches + b.batches,
-})
 
 /**
  * Records the time as of which the summary holds, and until when its containers count as watched: two passes may fail.

@@ -1435,7 +1435,8 @@ function public.compute_unused(ids bigint[]) returns TABLE(id bigint) language s
 function public.contribution_rank(c syscall_contribution, is_awaited boolean) returns integer language sql immutable
       parallel safe
 
-function public.count_cves(max_cves bigint) returns TABLE(rows bigint, cves bigint) language sql strict
+function public.count_cves(max_cves bigint, lanes integer, lane integer) returns TABLE(rows bigint, cves bigint)
+      language sql strict
 
 function public.count_flow_edges(at_once integer, open_secs double precision) returns TABLE(flows bigint, is_last
       boolean) language sql strict
@@ -1515,8 +1516,8 @@ function public.grow_union(of_namespace text, of_kind text, of_workload text, na
 
 function public.id_rank(id text) returns integer language sql immutable parallel safe
 
-function public.images_to_refresh(after text, max_looked bigint, window_secs integer) returns TABLE(image_digest text,
-      payloads text, is_reread boolean, is_moved boolean) language sql stable
+function public.images_to_refresh(after text, max_looked bigint, window_secs integer, lanes integer, lane integer)
+      returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
 
 function public.inet_of(address text) returns inet language sql immutable parallel safe
 
@@ -1561,6 +1562,8 @@ function public.kg_capability_coverage(cluster text, namespace text, kind text, 
 function public.kg_runtime_coverage(cluster text, namespace text, kind text, name text, container text, image_digest
       text, window_hours integer) returns TABLE(covered boolean, observed_since timestamp without time zone, reason
       text) language sql stable
+
+function public.lane_of(key text, lanes integer) returns integer language sql immutable parallel safe
 
 function public.link_names(path text) returns SETOF text language sql immutable parallel safe
 
@@ -1646,8 +1649,8 @@ function public.record_syscall_times(of_namespace text, of_kind text, of_workloa
 function public.refresh_facts(after bigint, max_news bigint, settled_after_secs integer) returns TABLE(rows bigint, last
       bigint) language sql strict
 
-function public.refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer) returns
-      TABLE(images bigint, last text) language sql strict
+function public.refresh_images(after text, max_looked bigint, max_reread bigint, max_items bigint, window_secs integer,
+      lanes integer, lane integer) returns TABLE(images bigint, last text) language sql strict
 
 function public.relink(of_digest text, of_source text) returns integer language plpgsql
 

@@ -1,11 +1,13 @@
 /** Steps of the job that are functions of the database: each call takes one batch and says where the next begins. */
 import type postgres from 'postgres'
 import type { Database, Sql } from '../../lib/db/index.ts'
-import { inBatches, type JobContext, type Pass } from '../job.ts'
-import { held } from '../locks.ts'
+import { inBatches, type JobContext, joinPasses, type Pass } from '../job.ts'
+import { held, laneHeld } from '../locks.ts'
 
 const IMAGES_EXAMINED = 100
-const IMAGES_REFRESHED = 25
+const IMAGES_REFRESHED = 100
+/** Findings and components that one statement reads, unless those of a single image are more. */
+const ITEMS_READ = 40_000
 const NAMES_EXAMINED = 1_000
 const NEWS_AT_ONCE = 500
 /** Each may be in every image, and each of these in many workloads. */
@@ -13,14 +15,21 @@ const CVES_COUNTED = 200
 const ALIASES_EXAMINED = 500
 const WORKLOADS_JUDGED = 500
 const USES_FORGOTTEN = 10_000
+/**
+ * Parts of the long steps that run side by side, one for each connection of the gate of jobs. Other jobs get one between
+ * two batches.
+ */
+const LANES = 2
 /** No statement of ingest takes as long. */
 const SETTLED_AFTER_SECS = 120
 
 /** The result of a call. The pass ends when `next` is null. */
-interface Call {
+interface Result {
   rows: number
   next: string | null
 }
+
+type Call = (sql: Sql, first: postgres.Fragment) => postgres.Fragment
 
 /**
  * Calls a function until it has no next batch. `call` is a query with one row, `rows` and `next`. Its function is
@@ -30,13 +39,14 @@ function inCalls(
   { db, signal }: JobContext,
   maxBatches: number,
   start: string,
-  call: (sql: Sql, first: postgres.Fragment) => postgres.Fragment,
+  call: Call,
+  lock = (sql: Sql) => held(sql, 'supply-chain-refresh'),
 ): Promise<Pass> {
   let after = start
   return inBatches(signal, maxBatches, async () => {
     const [batch] = await db.job(
-      (sql) => sql<({ is_held: boolean } & Call)[]>`
-  with ${held(sql, 'supply-chain-refresh')}
+      (sql) => sql<({ is_held: boolean } & Result)[]>`
+  with ${lock(sql)}
   select h.is_held, coalesce(c.rows, 0)::int as rows, c.next::text as next
   from held h
   left join lateral (${call(sql, sql`case when h.is_held then ${after}::text end`)}) c on true`,
@@ -45,6 +55,26 @@ function inCalls(
     after = next ?? after
     return { isHeld: is_held, rows, isLast: next === null }
   })
+}
+
+/** `inCalls` in lanes. Rejects when both have ended. */
+async function inLanes(
+  context: JobContext,
+  maxBatches: number,
+  start: string,
+  callOf: (lane: number) => Call,
+): Promise<Pass> {
+  const lanes = await Promise.allSettled(
+    Array.from({ length: LANES }, (_, lane) =>
+      inCalls(context, maxBatches, start, callOf(lane), (sql) => laneHeld(sql, 'supply-chain-refresh', lane)),
+    ),
+  )
+  return lanes.map(passOf).reduce(joinPasses)
+}
+
+function passOf(result: PromiseSettledResult<Pass>): Pass {
+  if (result.status === 'rejected') throw result.reason
+  return result.value
 }
 
 /** Stores the rule of tiers. Where it changed, all vulnerabilities are to be counted again. */
@@ -97,20 +127,22 @@ export const forgetUse = (context: JobContext): Promise<Pass> =>
  * because a container may end by time alone, but findings are read only of those with other payloads or files.
  */
 export const findChangedImages = (context: JobContext): Promise<Pass> =>
-  inCalls(
+  inLanes(
     context,
     2_000,
     '',
-    (sql, first) => sql`
+    (lane) => (sql, first) =>
+      sql`
     select r.images as rows, r.last as next
-    from refresh_images(${first}, ${IMAGES_EXAMINED}, ${IMAGES_REFRESHED}, ${context.config.imageRunningWindowSecs}) r`,
+    from refresh_images(${first}, ${IMAGES_EXAMINED}, ${IMAGES_REFRESHED}, ${ITEMS_READ},
+                        ${context.config.imageRunningWindowSecs}, ${LANES}, ${lane}) r`,
   )
 
 /** Returns how many images differ from the summary. */
 export async function countChangedImages(db: Database, windowSecs: number): Promise<number> {
   const [row] = await db.job(
     (sql) => sql<{ rows: number }[]>`
-  select count(*)::int as rows from images_to_refresh('', null, ${windowSecs}) i where i.is_reread or i.is_moved`,
+  select count(*)::int as rows from images_to_refresh('', null, ${windowSecs}, 1, 0) i where i.is_reread or i.is_moved`,
   )
   return row!.rows
 }
@@ -146,13 +178,14 @@ export const refreshFacts = (context: JobContext): Promise<Pass> =>
 
 /** Counts changed vulnerabilities again and writes the counts that differ. */
 export const countChanged = (context: JobContext): Promise<Pass> =>
-  inCalls(
+  inLanes(
     context,
     10_000,
     String(CVES_COUNTED),
-    (sql, first) => sql`
+    (lane) => (sql, first) =>
+      sql`
     select c.rows, case when c.cves >= ${CVES_COUNTED} then ${CVES_COUNTED}::int end as next
-    from count_cves((${first})::bigint) c`,
+    from count_cves((${first})::bigint, ${LANES}, ${lane}) c`,
   )
 
 /**

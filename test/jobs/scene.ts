@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import type postgres from 'postgres'
 import type { Job, JobContext, Pass } from '../../jobs/job.ts'
-import { JOB_LOCKS, type JobName } from '../../jobs/locks.ts'
+import { held, type JobName, laneHeld } from '../../jobs/locks.ts'
 import type { Config } from '../../lib/config/index.ts'
 import { type Database, openDatabase } from '../../lib/db/index.ts'
 import { startApp } from '../support/app.ts'
@@ -107,11 +107,12 @@ export async function startScene(job: Job, configured: Partial<Config> = {}) {
       }
     },
 
-    /** Holds the lock of a job while `work` runs. */
-    async whileLocked(name: JobName, work: () => Promise<void>): Promise<void> {
+    /** Holds the lock of a job, or one of its lanes, while `work` runs. */
+    async whileLocked(name: JobName, work: () => Promise<void>, lane: number | null = null): Promise<void> {
       await sql.begin(async (other) => {
-        const space = 0x6a6f_6273
-        await other`select pg_advisory_xact_lock(${space}::int, ${JOB_LOCKS[name]}::int)`
+        await (lane === null
+          ? other`with ${held(other, name)} table held`
+          : other`with ${laneHeld(other, name, lane)} table held`)
         await work()
       })
     },

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { chains } from '../../jobs/index.ts'
+import { held, laneHeld } from '../../jobs/locks.ts'
+import { relinkAll } from '../../jobs/supply-chain/relink.ts'
 import { countChanged, findChangedImages, refreshFacts } from '../../jobs/supply-chain/steps.ts'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { loadConfig } from '../../lib/config/index.ts'
@@ -544,6 +546,72 @@ for (const step of [findChangedImages, refreshFacts, countChanged]) {
     assert.ok((await step(scene.context())).rows > 0, 'there was something to do')
   })
 }
+
+for (const lane of [0, 1]) {
+  test(`a pass reports skipped while another process works in lane ${lane}, and a later one does the rest`, async () => {
+    for (const name of ['a', 'b', 'c', 'd']) await runs(name, 'web')
+    for (const [i, name] of ['a', 'b', 'c', 'd'].entries())
+      await storeFindings(name, [finding(`CVE-${i}`), finding(`CVE-1${i}`)])
+    await scene.whileLocked('supply-chain-refresh', async () => assert.equal((await run()).outcome, 'skipped'), lane)
+    assert.equal((await sql`select 1 from cve_summary_state`).length, 0)
+    assert.equal((await run()).outcome, 'done')
+    await assertSummary()
+  })
+}
+
+test('a lane does not run while another process runs another step', async () => {
+  await sql.begin(async (other) => {
+    const [step] = await other`with ${held(other, 'supply-chain-refresh')} select is_held from held`
+    const [lane] = await sql`with ${laneHeld(sql, 'supply-chain-refresh', 0)} select is_held from held`
+    assert.deepEqual([step!.is_held, lane!.is_held], [true, false])
+  })
+  await sql.begin(async (other) => {
+    const [one] = await other`with ${laneHeld(other, 'supply-chain-refresh', 0)} select is_held from held`
+    const [two] = await sql`with ${laneHeld(sql, 'supply-chain-refresh', 1)} select is_held from held`
+    const [step] = await sql`with ${held(sql, 'supply-chain-refresh')} select is_held from held`
+    assert.deepEqual([one!.is_held, two!.is_held, step!.is_held], [true, true, false])
+  })
+})
+
+test('a lane that fails lets the other end before the step fails', async () => {
+  for (const name of ['a', 'b', 'c', 'd']) await runs(name, 'web')
+  for (const name of ['a', 'b', 'c', 'd']) await storeFindings(name, [finding('CVE-1')])
+  let calls = 0
+  let ended = 0
+  const job = async (statement: Parameters<typeof scene.db.job>[0]) => {
+    if (calls++ === 0) throw new Error('the first lane fails')
+    const rows = await scene.db.job(statement)
+    ended++
+    return rows
+  }
+  await assert.rejects(findChangedImages(scene.context({ db: { ...scene.db, job } as typeof scene.db })), /first lane/)
+  assert.equal(ended, calls - 1)
+  assert.ok(ended > 0)
+})
+
+test('a statement reads images until their payloads have enough findings and components, and at least one', async () => {
+  const names = ['1', '2', '3', '4'].sort((a, b) => (digestOf(a) < digestOf(b) ? -1 : 1))
+  for (const name of names) await runs(name, 'web')
+  for (const [i, findings] of [2, 9, 2, 1].entries())
+    await storeFindings(
+      names[i]!,
+      Array.from({ length: findings }, (_, n) => finding(`CVE-${n}`)),
+    )
+  await relinkAll(scene.context())
+  const found: number[] = []
+  let after: string | null = ''
+  while (after !== null) {
+    const [batch] = (await sql`
+      select images::int, last from refresh_images(${after}::text, 100, 100, 3, ${windowSecs}, 1, 0)`) as unknown as [
+      { images: number; last: string | null },
+    ]
+    found.push(batch.images)
+    after = batch.last
+  }
+  assert.deepEqual(found, [1, 1, 2])
+  await run()
+  await assertSummary()
+})
 
 test('a pass aborted after a statement reports aborted, and a later pass does the rest', async () => {
   await runs('a', 'web')

@@ -4,8 +4,10 @@
 -- workload has the first of all its containers, and a vulnerability the most urgent tier.
 -- Severity, score, fixes, packages and sources are cluster-wide in every namespace. Tables
 -- are read by an array of ids, since outdated statistics could make the planner read them whole for a join; its lists
--- are joined without nested loops, since it expects a row of each.
-create or replace function count_cves(max_cves bigint)
+-- are joined without nested loops, since it expects a row of each. Vulnerabilities are divided into `lanes`, which may
+-- run side by side, by the last character of their id.
+drop function if exists count_cves(bigint);
+create or replace function count_cves(max_cves bigint, lanes integer, lane integer)
 returns table (rows bigint, cves bigint)
 language sql strict
 set enable_seqscan = on
@@ -17,7 +19,7 @@ set plan_cache_mode = auto
 set work_mem = '32MB'
 as $$
   with todo as materialized (
-    select n.vuln_id from summary_news n order by n.vuln_id limit max_cves),
+    select n.vuln_id from summary_news n where lane_of(n.vuln_id, lanes) = lane order by n.vuln_id limit max_cves),
   hits as materialized (
     select c.* from image_cve c where c.vuln_id = any (array(select t.vuln_id from todo t))),
   cves as materialized (

@@ -1,17 +1,22 @@
 -- The next images, by digest, that have payloads or had some at the last summary: whether their payloads (joins and
 -- content included), the files that ran in their containers (`is_reread`, too) or their workloads changed since. An
--- image without payloads or without workloads counts for nothing.
-create or replace function images_to_refresh(after text, max_looked bigint, window_secs integer)
+-- image without payloads or without workloads counts for nothing. Images are divided into `lanes` by the last character
+-- of their digest; those of one are returned.
+drop function if exists images_to_refresh(text, bigint, integer);
+create or replace function images_to_refresh(after text, max_looked bigint, window_secs integer, lanes integer,
+                                             lane integer)
 returns table (image_digest text, payloads text, is_reread boolean, is_moved boolean)
 language sql stable
 as $$
   with looked as materialized (
     select d.image_digest
     from ((select distinct l.image_digest from image_link l
-           where l.image_digest > after order by l.image_digest limit max_looked)
+           where l.image_digest > after and lane_of(l.image_digest, lanes) = lane
+           order by l.image_digest limit max_looked)
           union
           (select s.image_digest from summary_image s
-           where s.image_digest > after order by s.image_digest limit max_looked)) d
+           where s.image_digest > after and lane_of(s.image_digest, lanes) = lane
+           order by s.image_digest limit max_looked)) d
     order by d.image_digest
     limit max_looked),
   payloads as materialized (

@@ -1,7 +1,10 @@
--- Compares the next images with the summary; for the first `max_reread` that changed it links the files that ran to
--- packages, updates the summary and lists the vulnerabilities to count again. `last` is where to continue, null at the
--- end.
-create or replace function refresh_images(after text, max_looked bigint, max_reread bigint, window_secs integer)
+-- Compares the next images of a lane with the summary; for the first that changed it links the files that ran to
+-- packages, updates the summary and lists the vulnerabilities to count again. These are at most `max_reread`, of which
+-- the payloads have at most `max_items` findings and components, or one. `last` is where to continue, null at the end.
+-- Two lanes may run side by side, so the list is written in the order of its key.
+drop function if exists refresh_images(text, bigint, bigint, integer);
+create or replace function refresh_images(after text, max_looked bigint, max_reread bigint, max_items bigint,
+                                          window_secs integer, lanes integer, lane integer)
 returns table (images bigint, last text)
 language sql strict
 set enable_seqscan = on
@@ -12,11 +15,19 @@ set plan_cache_mode = auto
 set work_mem = '32MB'
 as $$
   with looked as materialized (
-    select * from images_to_refresh(after, max_looked, window_secs)),
+    select * from images_to_refresh(after, max_looked, window_secs, lanes, lane)),
   stale as materialized (
-    select i.*, row_number() over (order by i.image_digest) as nth from looked i where i.is_reread or i.is_moved),
+    select i.*, row_number() over (order by i.image_digest) as nth,
+           sum(r.items) over (order by i.image_digest) as items_so_far
+    from looked i
+    cross join lateral (
+      select coalesce(sum(r.item_count), 0) as items
+      from image_link l
+      join image_report r on r.digest = l.digest and r.source = l.source
+      where i.is_reread and l.image_digest = i.image_digest) r
+    where i.is_reread or i.is_moved),
   todo as materialized (
-    select * from stale s where s.nth <= max_reread),
+    select * from stale s where s.nth = 1 or s.nth <= max_reread and s.items_so_far <= max_items),
   workloads as materialized (
     select w.image_digest, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id,
            bool_or(is_running(w, window_secs)) as is_running
@@ -116,6 +127,7 @@ as $$
     from cves n
     cross join unnest(n.packages) p(name)
     join used_otherwise u on u.image_digest = n.image_digest and u.package_name = p.name
+    order by vuln_id
     on conflict do nothing
     returning 1),
   left_behind as (
@@ -151,6 +163,7 @@ as $$
     on conflict (image_digest) do update set
       payloads = excluded.payloads, whole_packages = excluded.whole_packages, cut_packages = excluded.cut_packages)
   select (select count(*) from todo),
-         case when exists (select from stale s where s.nth > max_reread) then (select max(t.image_digest) from todo t)
+         case when exists (select from stale s where s.nth > (select count(*) from todo))
+                then (select max(t.image_digest) from todo t)
               when (select count(*) from looked) = max_looked then (select max(i.image_digest) from looked i) end
 $$;
