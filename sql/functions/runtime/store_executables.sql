@@ -19,7 +19,16 @@ declare
   most constant integer := 4;
   moment constant timestamp := clock_timestamp() at time zone 'utc';
   written integer;
+  places integer[];
 begin
+  -- Comparing the place of an owner is several times as fast as comparing its five texts.
+  select array_agg(p.place order by p.owner)
+  into places
+  from (select o.owner, dense_rank() over (
+                 order by namespaces[o.owner] collate "C", workload_kinds[o.owner] collate "C",
+                   workload_names[o.owner] collate "C", containers[o.owner] collate "C",
+                   images[o.owner] collate "C") as place
+        from generate_subscripts(namespaces, 1) o(owner)) p;
   with sighting as materialized (
     select u.owner, namespaces[u.owner] as pod_namespace, workload_kinds[u.owner] as workload_kind,
            workload_names[u.owner] as workload_name,
@@ -78,9 +87,7 @@ begin
   select 'primary', i.pod_namespace, i.workload_kind, i.workload_name, i.container_name, i.image_digest, i.kind, i.path,
          i.path_hash, i.path_complete, i.source, i.origin, i.last_pod_name, i.first_seen, i.last_seen
   from changed i
-  order by i.pod_namespace collate "C", i.workload_kind collate "C", i.workload_name collate "C",
-    i.container_name collate "C",
-           i.image_digest collate "C", i.kind collate "C", i.path_start collate "C", i.path_hash
+  order by places[i.owner], i.kind collate "C", i.path_start collate "C", i.path_hash
   on conflict (pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path_start, path_hash,
                cluster_id) do update set
     path_complete = e.path_complete or excluded.path_complete,
