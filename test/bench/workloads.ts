@@ -9,6 +9,7 @@ import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { type Measured, run } from './client.ts'
+import { createRead, print, request, verdict } from './reads.ts'
 import { pass as passOf, refresh, SupplyChainBroker, TOKENS } from './supply-chain-broker.ts'
 import {
   findingOf,
@@ -50,22 +51,13 @@ const scale = {
   ...{ workloads: Number(options.workloads), images: Number(options.images), findings: Number(options.findings) },
   ...{ components: Number(options.components), files: Number(options.files) },
 }
-const print = (line: string) => process.stdout.write(`${line}\n`)
 const whole = (n: number) => Math.round(n).toLocaleString('en').replaceAll(',', ' ')
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(2)} s`
-const verdict = (isHeld: boolean) => (isHeld ? 'held' : 'NOT HELD')
 
 const site = await startWorkloads(scale, options.data)
 const broker = await SupplyChainBroker.start(site.url)
 const { port } = broker
 
-function request(method: string, path: string, token: string, body = Buffer.alloc(0), encoding?: string): Buffer {
-  const head = [`${method} ${path} HTTP/1.1`, 'host: broker', `authorization: Bearer ${token}`]
-  if (method === 'POST') head.push('content-type: application/json', `content-length: ${body.length}`)
-  if (encoding) head.push(`content-encoding: ${encoding}`)
-  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])
-}
-const get = (path: string) => request('GET', path, TOKENS.BROKER_TOKEN_READ)
 const post = (path: string, body: unknown) =>
   request('POST', path, TOKENS.BROKER_TOKEN_INGEST, Buffer.from(JSON.stringify(body)))
 
@@ -98,18 +90,8 @@ const entriesOf = (w: number, paths: readonly string[]) =>
     },
   }))
 
-async function read(name: string, path: (i: number) => string, p95Ms = P95_MS): Promise<void> {
-  const load = { port, connections: CLIENTS, request: (i: number) => get(path(i)) }
-  const forMs = Number(options.seconds) * 1_000
-  await run({ ...load, forMs: forMs / 4 })
-  const { calls, failed, p50Ms, p99Ms, slowerThan } = await run({ ...load, forMs })
-  const isHeld = failed === 0 && slowerThan(p95Ms) <= 0.05 * calls
-  print(
-    `${name.padEnd(64)} p50 ${p50Ms.toFixed(1).padStart(7)}  p99 ${p99Ms.toFixed(1).padStart(7)} ms ` +
-      `${String(calls).padStart(6)} calls${failed > 0 ? `, ${failed} FAILED` : ''}  ` +
-      `p95 of ${p95Ms} ms ${verdict(isHeld)}`,
-  )
-}
+const measure = createRead({ port, clients: CLIENTS, seconds: Number(options.seconds) })
+const read = (name: string, path: (i: number) => string, p95Ms = P95_MS) => measure(name, path, p95Ms)
 
 async function ingest(name: string, bodies: readonly Buffer[], rows: number): Promise<void> {
   const measured: Measured = await run({
