@@ -37,7 +37,7 @@ export const namespaceOf = (workload: number) => `ns-${workload % NAMESPACES}`
 export const workloadName = (workload: number) => `app-${workload}`
 
 /** Package `i` of an image, and its file `k`. */
-const packageName = (image: number, i: number) => `package-${image % BASES}-${i}`
+export const packageName = (image: number, i: number) => `package-${image % BASES}-${i}`
 const fileOf = (image: number, i: number, k: number) =>
   `usr/lib/${packageName(image, i)}/lib${i}-${k}.so.${1 + (i % 3)}`
 
@@ -53,6 +53,14 @@ export const findingOf = (image: number, i: number, change: string) => ({
   ...{ fixed_version: i % 3 === 0 ? '2' : null, title: `A made-up title of finding ${i} of ${image}` },
 })
 
+/** Component `i` of an image as an SBOM lists it; `change` makes a payload differ. */
+export const componentOf = (image: number, i: number, change: string) => ({
+  ...{ name: packageName(image, i), version: `1.${i}`, type: 'debian', class: 'os-pkgs' },
+  purl: `pkg:deb/debian/${packageName(image, i)}@1.${i}`,
+  licenses: i === 0 ? [change] : [],
+  file_paths: Array.from({ length: i % EACH_MANY_FILES === 0 ? 16 : 1 + (i % 6) }, (_, k) => fileOf(image, i, k)),
+})
+
 /**
  * A file that ran in the container of an image: most are of a package, by their path, an alias or a soname. No file of
  * each sixth package ever ran.
@@ -63,6 +71,13 @@ export function ranPath(image: number, j: number, packages: number): string {
   if (j % 5 === 0) return `/srv/app-${image}/bin/tool-${j}`
   if (j % 5 === 1) return `/${file.slice('usr/'.length)}.0.${j}`
   return j % 5 === 2 ? `/${file}.${j % 9}.1` : `/${j % 3 === 0 ? file : fileOf(image, i, j % 4)}`
+}
+
+/** The image that the first container of workload `w` ran before. */
+export function earlierImageOf({ workloads, images }: Scale, w: number): number {
+  const others = Math.max(1, images - workloads)
+  const seconds = Math.ceil(others / 3)
+  return workloads + seconds + (w % Math.max(1, others - seconds))
 }
 
 /** The functions that name images, packages and files, as above. */

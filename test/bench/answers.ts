@@ -1,0 +1,136 @@
+/**
+ * `npm run bench:answers`: search, components, coverage, changes, diffs, right-sizing and files from outside the image,
+ * with 8 clients on 2 000 workloads and 5 000 images with 500 000 findings, 1.5 million SBOM components and 2 million
+ * files that ran, beside the p95 to hold; then ingest of new SBOMs, findings and files, whose rates are for comparison
+ * with another checkout. Client, broker and PostgreSQL share the machine. Options: `--workloads`, `--images`,
+ * `--findings`, `--components`, `--files`, `--seconds 3` a read, `--data DIR` to keep the database.
+ */
+import { cpus, loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { run } from './client.ts'
+import { createRead, print, request } from './reads.ts'
+import { pass, SupplyChainBroker, TOKENS } from './supply-chain-broker.ts'
+import {
+  componentOf,
+  earlierImageOf,
+  imageDigest,
+  NAMESPACES,
+  namespaceOf,
+  packageName,
+  startWorkloads,
+  vulnerabilityOf,
+  workloadName,
+} from './workloads-data.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    workloads: { type: 'string', default: '2000' },
+    images: { type: 'string', default: '5000' },
+    findings: { type: 'string', default: '500000' },
+    components: { type: 'string', default: '1500000' },
+    files: { type: 'string', default: '2000000' },
+    seconds: { type: 'string', default: '3' },
+    data: { type: 'string' },
+  },
+})
+const SEARCH_P95_MS = 100
+const DIFF_P95_MS = 200
+const SIZING_P95_MS = 300
+const SENDERS = 3
+const SBOMS = 200
+const WHOLE_MS = 3_600_000
+const SINCE = new Date(Date.now() - 7 * 86_400_000).toISOString()
+
+const scale = {
+  ...{ workloads: Number(options.workloads), images: Number(options.images), findings: Number(options.findings) },
+  ...{ components: Number(options.components), files: Number(options.files) },
+}
+const site = await startWorkloads(scale, options.data)
+const broker = await SupplyChainBroker.start(site.url)
+const { port } = broker
+const read = createRead({ port, clients: 8, seconds: Number(options.seconds) })
+
+async function ingest(name: string, bodies: readonly Buffer[], rows: number): Promise<void> {
+  const { seconds, failed, p50Ms } = await run({
+    ...{ port, connections: SENDERS, forMs: WHOLE_MS, request: (i: number) => bodies[i] ?? null },
+  })
+  print(`${name}: ${Math.round(rows / seconds)} rows/s, ${failed} failed, p50 ${p50Ms.toFixed(1)} ms`)
+}
+
+try {
+  const { workloads, images } = scale
+  const packages = Math.ceil(scale.components / images)
+  print(`${cpus().length} x ${cpus()[0]!.model}, load ${loadavg()[0]!.toFixed(1)}, Node ${process.version}`)
+  // Of each container one file ran from a writable layer.
+  await site.sql`update runtime_executable set origin = 'writableLayer' where path like '/srv/app-%/bin/tool-0'`
+  for (const job of ['supply-chain-refresh', 'profile-snapshots']) {
+    const { durationMs, rows, outcome } = await pass(site.url, job, { PROFILE_SNAPSHOT_TICK_BUDGET_SECS: '3600' })
+    print(`${job}: ${(durationMs / 1_000).toFixed(1)} s, ${rows} rows, ${outcome}`)
+  }
+  await site.sql.unsafe('vacuum analyze')
+
+  const q = encodeURIComponent
+  const imageOf = (i: number) => (i * 7) % images
+  const workloadOf = (i: number) => (i * 7) % workloads
+  const pathOf = (w: number) => `${namespaceOf(w)}/Deployment/${workloadName(w)}`
+  const name = (i: number) => packageName(imageOf(i), i % packages)
+  const purl = (i: number) => `pkg:deb/debian/${name(i)}`
+
+  await read('GET /search?q=CVE', (i) => `/search?q=${vulnerabilityOf(imageOf(i), i % 25)}`, SEARCH_P95_MS)
+  await read('GET /search?q=purl', (i) => `/search?q=${q(`${purl(i)}@1.${i % packages}`)}`, SEARCH_P95_MS)
+  await read('GET /search?q=purl without a version', (i) => `/search?q=${q(purl(i))}`, SEARCH_P95_MS)
+  await read('GET /search?q=package', (i) => `/search?q=${name(i)}`, SEARCH_P95_MS)
+  await read('GET /search?q=beginning of packages', (i) => `/search?q=package-${imageOf(i) % 30}`, SEARCH_P95_MS)
+  await read('GET /search?q=short digest', (i) => `/search?q=${imageDigest(imageOf(i)).slice(0, 71)}`, SEARCH_P95_MS)
+  await read('GET /search?q=repository', (i) => `/search?q=team/app-${imageOf(i)}`, SEARCH_P95_MS)
+  await read('GET /search?q=workload', (i) => `/search?q=${workloadName(workloadOf(i))}`, SEARCH_P95_MS)
+  await read('GET /search?q=address', () => '/search?q=93.184.216.34', SEARCH_P95_MS)
+  await read('GET /components?name=', (i) => `/components?name=${name(i)}`, SEARCH_P95_MS)
+  await read('GET /components?purl=', (i) => `/components?purl=${q(purl(i))}`, SEARCH_P95_MS)
+  await read('GET /components?name=&running=true', (i) => `/components?name=${name(i)}&running=true`, SEARCH_P95_MS)
+
+  await read('GET /coverage', () => '/coverage', WHOLE_MS)
+  await read('GET /coverage?namespace=', (i) => `/coverage?namespace=ns-${i % NAMESPACES}`, DIFF_P95_MS)
+  await read(
+    'GET /images/{digest}/diff/{digest}',
+    (i) => `/images/${imageDigest(earlierImageOf(scale, workloadOf(i)))}/diff/${imageDigest(workloadOf(i))}`,
+    DIFF_P95_MS,
+  )
+  await read('GET /workloads/.../diff', (i) => `/workloads/${pathOf(workloadOf(i))}/diff`, DIFF_P95_MS)
+  await read('GET /changes?namespace=', (i) => `/changes?namespace=ns-${i % NAMESPACES}&since=${SINCE}`, DIFF_P95_MS)
+  await read('GET /runtime/unshipped', () => '/runtime/unshipped', DIFF_P95_MS)
+  await read(
+    'GET /runtime/unshipped?namespace=',
+    (i) => `/runtime/unshipped?namespace=ns-${i % NAMESPACES}`,
+    DIFF_P95_MS,
+  )
+  await read(
+    'GET /compute/workloads/...?days=7',
+    (i) => `/compute/workloads/${pathOf(workloadOf(i))}?days=7`,
+    SIZING_P95_MS,
+  )
+
+  const change = `-${Date.now()}`
+  const sbomOf = (n: number) => {
+    const digest = imageDigest(n)
+    const body = {
+      ...{ schema_version: 1, source: 'operator-scanner', image: { digest }, scanned_at: new Date().toISOString() },
+      ...{ format: 'CycloneDX', spec_version: '1.6' },
+      components: Array.from({ length: packages }, (_, i) => componentOf(n, i, change)),
+    }
+    return request(
+      'POST',
+      `/images/${digest}/sbom`,
+      TOKENS.BROKER_TOKEN_SUPPLYCHAIN,
+      gzipSync(JSON.stringify(body)),
+      'gzip',
+    )
+  }
+  const sboms = Array.from({ length: SBOMS }, (_, n) => sbomOf((n * 11) % images))
+  await ingest('POST /images/{digest}/sbom, new', sboms, SBOMS * packages)
+  await ingest('POST /images/{digest}/sbom, unchanged', sboms, SBOMS * packages)
+} finally {
+  await broker.stop()
+  await site.stop()
+}
