@@ -10,7 +10,7 @@ export const UNSHIPPED_ORIGINS = ['deleted', 'writableLayer', 'memfd'] as const
 const kind = z.enum(KINDS).describe('Executed, or mapped executable.')
 const origin = z.enum(ORIGINS).describe('Where the file lived when it ran: the most suspicious that was seen.')
 const pathComplete = z.boolean().describe('False where `path` is the end of a path that was cut short.')
-const imageDigest = z
+export const imageDigest = z
   .string()
   .regex(new RegExp(`^$|${DIGEST_PATTERN}`))
   .describe('Empty where the image is not resolved.')

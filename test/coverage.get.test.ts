@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startApp } from './support/app.ts'
+import { container, newDigest, newNamespace, replica } from './support/images.ts'
+
+const app = await startApp()
+test('GET /coverage 200: smoke', async () => {
+  const ns = newNamespace()
+  const d = newDigest()
+  const r = await app.post('/pod/spec', replica(ns, [container('app', d), container('side')]))
+  assert.equal(r.status, 200)
+  const a = await app.get(`/coverage?namespace=${ns}`)
+  console.log(a.status, a.text)
+  const b = await app.get(`/coverage`)
+  console.log(b.status, b.text)
+})
