@@ -7,6 +7,7 @@ import { imageDigest } from '../runtime/reads/index.ts'
 import { ReasonDetail } from '../runtime/reason-detail.ts'
 import { RUNTIME_REASONS } from '../runtime/reasons.ts'
 import { LEVELS } from '../seccomp/capture.ts'
+import { DENIAL_REASONS } from '../seccomp/rollup.ts'
 
 /** The parts of the report; each is a list of its own. */
 export const PARTS = ['images', 'containers', 'nodes', 'workloads'] as const
@@ -22,9 +23,6 @@ export const MISSING = {
   nodes: ['no_facts', 'silent', 'no_runtime_data', 'probes_missing', 'denials_not_watched'],
   workloads: ['no_observations', 'capture_incomplete', 'denials_unknown'],
 } as const satisfies Record<Part, readonly string[]>
-
-/** Why nobody knows whether something was denied. */
-export const DENIAL_REASONS = ['no_node_watching', 'unattributed_in_cluster', 'unattributed_denials'] as const
 
 const missing = <P extends Part>(part: P) =>
   z.array(z.enum(MISSING[part])).describe('What is not known, in a fixed order; empty where nothing is missing.')

@@ -96,6 +96,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/capabilities 200: every key in wi
           digests: [image],
           evidence: 'sufficient',
           reason: null,
+          reasonDetail: null,
           observedSince: tracking_since,
           used: [
             { capability: 'CHOWN', count: 1, ...times, lastSeen: '2026-01-01T00:00:00.500' },
