@@ -238,7 +238,9 @@ export function workloadsModel(story: CoverageStory, names: Names, asked: Asked)
     const pods = podsOf(workload)
     if (!isIn(asked, workload) || (pods.every(({ isDead }) => isDead) && runningContainers(all, w).length === 0))
       return []
-    const levels = pods.map(({ capture }) => capture).filter((level) => level !== 'none')
+    // Only the set of an owner is kept.
+    const contributors = workload.kind === 'Pod' ? [] : pods
+    const levels = contributors.map(({ capture }) => capture).filter((level) => level !== 'none')
     const incomplete = levels.filter((level) => level !== 'full').length
     const denialsReason = !story.nodes.some(({ drain }) => isCurrent(drain))
       ? 'no_node_watching'

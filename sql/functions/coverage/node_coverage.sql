@@ -38,11 +38,11 @@ as $$
            case when p.last_post is null or p.last_post < now() at time zone 'utc' - make_interval(secs => stale_secs)
                 then 'silent' end,
            case when p.alive > 0 and w.containers is null then 'no_runtime_data' end,
-           case when w.blind is not null then 'probes_missing' end,
+           case when (w.blind).container_id is not null then 'probes_missing' end,
            case when not coalesce(is_drain_current(d.capturing, d.updated_at, d.interval_seconds), false)
                 then 'denials_not_watched' end], null),
          coalesce(p.alive, 0), coalesce(w.containers, 0), p.last_post, f.time_stamp, d.updated_at,
-         case when w.blind is not null
+         case when (w.blind).container_id is not null
               then coverage_detail_json(
                 case when (w.blind).exec_probe then 'library_probe_missing' else 'exec_probe_missing' end,
                 (w.blind).container_id, (w.blind).pod_name, (w.blind).node_name, (w.blind).covered_since) end
