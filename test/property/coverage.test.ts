@@ -25,7 +25,7 @@ import { component, finding, storeFindings, storeSbom } from '../support/supply-
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
 type Json = any
 
-const CASES = depth(6, 300)
+const CASES = depth(15, 300)
 const app = await startApp()
 const { sql } = app
 
@@ -267,5 +267,5 @@ test(`${CASES} random clusters: each running image, container, node and workload
     ),
     { numRuns: CASES },
   )
-  assert.ok(reasons.size >= depth(3, 14), JSON.stringify([...reasons]))
+  assert.ok(reasons.size >= depth(6, 14), JSON.stringify([...reasons]))
 })
