@@ -252,6 +252,69 @@ describe('containers', () => {
     assert.equal((await part('containers', `namespace=${namespace}&window_hours=1`)).totals.known, 3)
   })
 
+  test('GET /coverage 200: of several rows that fail a check the detail names the latest, of silent ones the earliest', async () => {
+    const [namespace, digest] = [newNamespace(), newDigest()]
+    const pods = [0, 1, 2].map(() =>
+      fresh(
+        namespace,
+        ['a', 'b', 'c', 'd', 'e'].map((name) => container(name, digest)),
+      ),
+    )
+    for (const post of pods) await posts('/pod/spec', post)
+    const beat = (n: number, name: string, fields = {}) =>
+      heartbeat({
+        ...{
+          pod_namespace: namespace,
+          pod_name: pods[n]!.pod_name,
+          container_name: name,
+          image_digest: digest,
+          ...fields,
+        },
+      })
+    const twice = (n: number, name: string, fields: object) => {
+      const container_id = `${namespace}${n}${name}`.replace('-', '')
+      const daily = { heartbeat_secs: 86_400, container_id }
+      const first = beat(n, name, { ...daily, heartbeat_at: inSecs(-4 * HOUR) })
+      return [first, beat(n, name, { ...daily, heartbeat_at: inSecs(-(2 - n) * HOUR), ...fields })]
+    }
+    const hoursAgo = (hours: number, fields = {}) => ({ heartbeat_at: inSecs(-hours * HOUR), ...fields })
+    await take(app, [
+      ...[0, 1, 2].flatMap((n) => twice(n, 'a', { lib_probe: false, events_dropped: 1 })),
+      ...[3, 5, 4].map((hours, n) => beat(n, 'b', hoursAgo(hours))),
+      ...[0, 1].map((n) => beat(n, 'c')),
+      ...[3, 5, 4].map((hours, n) => beat(n, 'd', { tracking_since: inSecs(-hours * HOUR) })),
+      ...[0, 1, 2].map((n) => beat(n, 'e')),
+      // Neither another image nor another workload matters.
+      beat(0, 'd', { image_digest: newDigest(), tracking_since: inSecs(-HOUR) }),
+      beat(0, 'e', { workload_name: 'other', events_dropped: 1 }),
+    ])
+    const file = { pod_namespace: namespace, workload_kind: 'Deployment', workload_name: 'web', container_name: 'e' }
+    await posts('/runtime/executables', [
+      ...[3, 1, 2].map((hours, n) => ({
+        ...{
+          ...file,
+          pod_name: `cut-${n}`,
+          image_digest: digest,
+          kind: 'exec',
+          path: `/tail-${n}`,
+          path_complete: false,
+        },
+        ...{ source: 'ebpf', origin: 'image', first_seen: inSecs(-9 * HOUR), last_seen: inSecs(-hours * HOUR) },
+      })),
+    ])
+    const { items } = await part('containers', `namespace=${namespace}&limit=500`)
+    const named = items
+      .filter((one: Json) => one.name === 'web' && one.imageDigest === digest)
+      .map(({ container: name, reason, reasonDetail: { cause, podName } }: Json) => [name, reason, cause, podName])
+    assert.deepEqual(named, [
+      ['a', 'libraries_not_tracked', 'library_probe_missing', pods[2]!.pod_name],
+      ['b', 'capture_gap', 'silent', pods[1]!.pod_name],
+      ['c', 'capture_gap', 'unwatched_pod', pods[2]!.pod_name],
+      ['d', 'capture_gap', 'watched_since', pods[1]!.pod_name],
+      ['e', 'incomplete_paths', 'path_cut', 'cut-1'],
+    ])
+  })
+
   test('GET /coverage 200: a container whose image is not resolved has an empty digest', async () => {
     const [namespace, digest] = [newNamespace(), newDigest()]
     const pod = fresh(namespace, [
