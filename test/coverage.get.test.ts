@@ -178,12 +178,13 @@ describe('images', () => {
   test('GET /coverage 200: platforms as many as are read of an index may be more, so that the report counts as cut', async () => {
     const [namespace, digest] = [newNamespace(), newDigest()]
     await posts('/pod/spec', fresh(namespace, [container('app', digest)]))
+    const newest = days(3)
     for (let n = 0; n < 64; n++)
       await storeFindings(app, newDigest(), 'registry', [], {
-        ...{ scanned_at: days(1), index_digest: digest, platform_manifests: {} },
+        ...{ scanned_at: n === 40 ? newest : days(70 - n), index_digest: digest, platform_manifests: {} },
       })
     const [{ missing, report }] = (await part('images', `namespace=${namespace}`)).items
-    assert.deepEqual([missing[0], report.join], ['cut_report', 'platform_manifest'])
+    assert.deepEqual([missing[0], report], ['cut_report', { scannedAt: newest, join: 'platform_manifest' }])
   })
 
   test('GET /coverage 200: an image that ran is none, and one of several namespaces counts the containers of each', async () => {

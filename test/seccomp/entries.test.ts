@@ -109,7 +109,8 @@ function gapModel(
     )
     return { reason: 'unattributed_denials', cause: 'unattributed', named: blind.map(({ pod }) => pod) }
   }
-  const newest = watchers.toSorted((a, b) => a.secondsAgo! - b.secondsAgo! || before(a.name, b.name))[0]
+  // Of equal ages the one that was stored last is the newest.
+  const newest = watchers.toReversed().toSorted((a, b) => a.secondsAgo! - b.secondsAgo!)[0]
   if (newest === undefined) return { reason: 'no_node_watching', cause: null, named: [] }
   return {
     reason: 'no_node_watching',
