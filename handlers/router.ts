@@ -8,6 +8,7 @@ import computeFindings from './compute/findings.get.ts'
 import computeHistory from './compute/history.get.ts'
 import computeLatest from './compute/latest.get.ts'
 import computeNodes from './compute/nodes.get.ts'
+import coverage from './coverage.get.ts'
 import flowEdges from './flows/edges.get.ts'
 import flowHints from './flows/hints.get.ts'
 import flows from './flows.get.ts'
@@ -99,6 +100,7 @@ export const routes = [
   ...[denialsPost, denials],
   ...[executables, runtimeCoverage, runtimeCapabilities],
   ...[workloadRuntime, imageRuntime, workloadCapabilities],
+  ...[coverage],
   ...[computeSamples, computeLatest, computeNodes],
   ...[computeMinutes, computeHistory, computeContention],
   ...[computeFindings],

@@ -652,6 +652,7 @@ table public.image_finding
   constraint image_finding_severity_check CHECK (((severity >= 0) AND (severity <= 5)))
   constraint image_finding_pkey PRIMARY KEY (digest, source, severity, vuln_id, package_name, installed_version)
   CREATE INDEX image_finding_by_cve ON public.image_finding USING btree (upper(vuln_id), digest, source)
+  CREATE INDEX image_finding_cut ON public.image_finding USING btree (digest, source) WHERE (omitted > 0)
   CREATE UNIQUE INDEX image_finding_pkey ON public.image_finding USING btree (digest, source, severity, vuln_id,
       package_name, installed_version)
   CREATE INDEX image_finding_with_facts ON public.image_finding USING btree (vuln_id) WHERE ((kev IS NOT NULL) OR
@@ -1441,6 +1442,12 @@ function public.count_cves(max_cves bigint, lanes integer, lane integer) returns
 function public.count_flow_edges(at_once integer, open_secs double precision) returns TABLE(flows bigint, is_last
       boolean) language sql strict
 
+function public.coverage_detail(cluster text, namespace text, kind text, name text, container text, image text,
+      window_hours integer, reason text) returns json language plpgsql stable
+
+function public.coverage_detail_json(cause text, container_id text, pod text, node text, at timestamp without time zone)
+      returns json language sql stable parallel safe
+
 function public.coverage_gap(stored runtime_coverage, next runtime_coverage) returns text language sql immutable
       parallel safe
 
@@ -1471,6 +1478,9 @@ function public.delete_payload(of_digest text, of_source text, days integer, gra
 
 function public.denial_workload(of_pod text, of_namespace text) returns TABLE(kind text, name text) language sql stable
       parallel safe
+
+function public.denials_gap(namespace text, is_watched boolean, retention_days integer) returns TABLE(reason text,
+      detail json) language sql stable
 
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
 
@@ -1516,6 +1526,11 @@ function public.grow_union(of_namespace text, of_kind text, of_workload text, na
 
 function public.id_rank(id text) returns integer language sql immutable parallel safe
 
+function public.image_coverage(asked text, old_before timestamp without time zone, checked_since timestamp without time
+      zone) returns TABLE(missing text[], report_at timestamp without time zone, report_rank integer, sbom_at timestamp
+      without time zone, sbom_rank integer, verdict text, checked_at timestamp without time zone) language sql stable
+      parallel safe
+
 function public.images_to_refresh(after text, max_looked bigint, window_secs integer, lanes integer, lane integer)
       returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
 
@@ -1524,10 +1539,16 @@ function public.inet_of(address text) returns inet language sql immutable parall
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb,
       pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
+function public.is_drain_current(capturing boolean, updated_at timestamp without time zone, interval_seconds bigint)
+      returns boolean language sql stable parallel safe
+
 function public.is_executable_changed(stored_path_complete boolean, stored_source text, stored_origin text,
       stored_first_seen timestamp without time zone, stored_last_seen timestamp without time zone, path_complete
       boolean, source text, origin text, first_seen timestamp without time zone, last_seen timestamp without time zone)
       returns boolean language sql immutable parallel safe
+
+function public.is_heartbeat_current(last_heartbeat timestamp without time zone, heartbeat_secs bigint) returns boolean
+      language sql stable parallel safe
 
 function public.is_image_changed(m image, repository text, tags text[], digest_kind text) returns boolean language sql
       stable parallel safe
@@ -1569,6 +1590,9 @@ function public.link_names(path text) returns SETOF text language sql immutable 
 
 function public.link_report(written image_report) returns void language plpgsql
 
+function public.live_pods_of(namespace text, kind text, name text) returns TABLE(pod_name text, node_name text,
+      running_containers text[]) language sql stable parallel safe
+
 function public.lock_workload_syscalls(of_namespace text, of_kind text, of_workload text) returns void language sql
 
 function public.max_platform_reports() returns integer language sql immutable parallel safe
@@ -1590,6 +1614,10 @@ function public.named_digests(of_digest text, of_source text) returns TABLE(imag
 function public.network_exposure(namespaces text[], kinds text[], names text[], since timestamp without time zone)
       returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed
       bigint, public_ips bigint, nodes bigint, unknown_flows bigint) language sql stable
+
+function public.node_coverage(of_namespace text, stale_secs integer) returns TABLE(node_name text, missing text[],
+      alive_pods bigint, watched_containers bigint, last_pod_post timestamp without time zone, facts_at timestamp
+      without time zone, drained_at timestamp without time zone, detail json) language sql stable
 
 function public.normal_path(path text) returns text language sql immutable parallel safe
 
@@ -1681,6 +1709,9 @@ function public.retention_start(days integer) returns timestamp without time zon
 
 function public.retired_guesses(asked text, of_kind text) returns TABLE(digest text, source text, repository text, tag
       text) language sql stable parallel safe
+
+function public.running_containers_of(namespace text, kind text, name text, window_secs integer) returns
+      TABLE(container_name text, image_digest text) language sql stable
 
 function public.runtime_coverage_of(cluster text, namespace text, kind text, name text, container text, image text,
       window_hours integer) returns TABLE(container_name text, image_digest text, instances bigint, last_heartbeat

@@ -21,6 +21,7 @@ const TAGS: readonly [name: string, description: string, prefixes: readonly stri
     ['/seccomp/'],
   ],
   ['runtime', 'Files that ran or were loaded in containers, and how completely they were watched', ['/runtime/']],
+  ['coverage', 'What is not known, by name', ['/coverage']],
   ['operations', 'The broker itself', ['/health', '/metrics', '/version', '/openapi.json']],
 ]
 

@@ -3,10 +3,11 @@ import { z } from 'zod'
 import type { Config } from '../config/index.ts'
 import { createBatcher, type Database, fixed, type Gate } from '../db/index.ts'
 import { HttpError } from '../errors.ts'
+import { ReasonDetail } from '../runtime/reason-detail.ts'
 import { type DetailRow, detailOf, ProfileDetail } from './detail.ts'
 import { type EntryRow, openEntry, ProfileSummary } from './entry.ts'
 import { ALLOW_ACTION, allowedOf, LOG_ACTION, namesOf, profileArchitectures, type Workload } from './names.ts'
-import type { RollupRow } from './rollup.ts'
+import { DENIAL_REASONS, type RollupRow } from './rollup.ts'
 
 /** A seccomp profile that allows the observed syscalls and logs all others. */
 export const Profile = z
@@ -19,6 +20,8 @@ export const Profile = z
 
 /** GET /seccomp/profiles/{namespace}/{kind}/{name}. */
 export const ObservedProfile = ProfileSummary.extend({
+  denialsReason: z.enum(DENIAL_REASONS).nullable().describe('Why `denials` is null; null where they are known.'),
+  denialsReasonDetail: ReasonDetail.nullable(),
   profile: Profile,
   detail: ProfileDetail.optional().describe('With `detail=true`.'),
 }).meta({ id: 'ObservedSeccompProfile' })
@@ -51,13 +54,15 @@ interface Row extends EntryRow, RollupRow, DetailRow {
   readonly n: number
   readonly detail: boolean
   readonly syscalls: string
+  readonly denials_reason: string | null
+  readonly denials_detail: object | null
 }
 
 // The counts of nodes by file set are one JSON object, in which a look-up takes the same time however many sets there
 // are.
 const statement = fixed<Row[]>(`
   with state as materialized (
-    select w.is_watched, retention_start(a.days) as retention_start, coalesce(l.live, 0)::integer as live, l.nodes_of
+    select w.is_watched, a.days, retention_start(a.days) as retention_start, coalesce(l.live, 0)::integer as live, l.nodes_of
     from (select $1::integer as days) a
     cross join lateral seccomp_watch(a.days) w
     cross join (
@@ -79,7 +84,7 @@ const statement = fixed<Row[]>(`
          state.is_watched and not exists (
            select from seccomp_denial u
            where u.pod_namespace = w.pod_namespace and (u.workload_kind is null or u.workload_name is null)
-             and u.last_seen >= state.retention_start) as is_known,
+             and u.last_seen >= state.retention_start) as is_known, g.reason as denials_reason, g.detail as denials_detail,
          k.detail, w.reset_at::text as reset_at, to_json(o.names) as seen_names, to_json(o.first_seen) as first_seen,
          to_json(o.last_seen) as last_seen, to_json(o.images) as images, to_json(o.image_digests) as image_digests,
          d.total as denied, to_json(d.syscalls) as denied_syscalls, to_json(d.actions) as denied_actions,
@@ -91,6 +96,7 @@ const statement = fixed<Row[]>(`
                           and (w.syscall_count > 0 or w.reset_at is null)
   left join workload_syscalls_seen o
     on k.detail and o.pod_namespace = k.namespace and o.workload_kind = k.kind and o.workload_name = k.name
+  cross join lateral denials_gap(w.pod_namespace, state.is_watched, state.days) g
   cross join lateral workload_capture(w.pod_namespace, w.workload_kind, w.workload_name) c
   left join lateral (
     select c.name, count(*) over ()::integer as count
@@ -163,5 +169,7 @@ function wholeEntry(row: Row, directory: string): string {
   const names = namesOf(row.syscalls)
   const profile = profileOf({ names, arches: row.arches })
   const detail = row.detail ? `,"detail":${JSON.stringify(detailOf(names, row))}` : ''
-  return `${openEntry(row, row, directory)},"profile":${JSON.stringify(profile)}${detail}}`
+  const [reason, found] = [JSON.stringify(row.denials_reason), JSON.stringify(row.denials_detail)]
+  const unknown = `"denialsReason":${reason},"denialsReasonDetail":${found}`
+  return `${openEntry(row, row, directory)},${unknown},"profile":${JSON.stringify(profile)}${detail}}`
 }

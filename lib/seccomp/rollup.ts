@@ -3,6 +3,9 @@ import { zonedTime } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { fromPostgres } from '../time/timestamp.ts'
 
+/** Why it is not known whether anything was denied (docs/contract.md#denials). */
+export const DENIAL_REASONS = ['no_node_watching', 'unattributed_in_cluster', 'unattributed_denials'] as const
+
 const MAX_SYSCALLS = 50
 const MAX_ACTIONS = 16
 

@@ -81,6 +81,7 @@ export const CAPABILITIES: Shape = {
   containers: [
     {
       ...{ container: 'string', digests: 'strings', evidence: 'string', reason: '?string', observedSince: '?naive' },
+      '*reasonDetail': '?object',
       ...{ used: [SEEN], denied: [SEEN], probed: [SEEN], recommendation: '?object', unusedAdded: 'strings' },
     },
   ],

@@ -417,6 +417,23 @@ const examples: Record<string, Example[]> = {
   'POST /workloads/:namespace/:kind/:name/export': [
     { path: '/workloads/ns-7/Deployment/web-57/export?artifacts=vex', statements: 12, isWhole: true, ...PROFILE },
   ],
+  // The first page of a part judges all of its rows, the others no more than they show.
+  'GET /coverage': [
+    ...['/coverage', '/coverage?namespace=ns-7'].map((path) => ({
+      ...{ path, statements: 4, isSummary: true, isOpaque: true },
+    })),
+    ...[
+      ['images', imageDigest(7)],
+      ['containers', 'ns-7', 'Deployment', 'web-7', 'app', imageDigest(7)],
+      ['nodes', 'node-7'],
+      ['workloads', 'ns-7', 'Deployment', 'web-7'],
+    ].flatMap((place) =>
+      ['', '&namespace=ns-7&limit=500'].map((query) => ({
+        path: `/coverage?part=${place[0]}&after=${writeCursor(place)}${query}`,
+        ...{ isSummary: true, isOpaque: true },
+      })),
+    ),
+  ],
   'GET /images/:digest/runtime': [
     '',
     '?limit=5000&kind=lib',

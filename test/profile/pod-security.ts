@@ -62,6 +62,7 @@ export const capabilitiesOf = (ofContainers: Readonly<Record<string, Evidence>> 
     digests: [digestOf(container)],
     evidence: recommendation ? 'sufficient' : 'insufficient',
     reason: recommendation ? null : 'no_runtime_data',
+    reasonDetail: null,
     observedSince: null,
     used: [],
     denied: [],

@@ -93,9 +93,33 @@ function resourceModel({ names, ...key }: StoredWorkload, { resources, nodes }: 
   return { count: all.length, cr }
 }
 
+const isLive = ({ capturing, interval, secondsAgo }: StoredWatcher) =>
+  capturing && secondsAgo! < Math.min(Math.max(300, 3 * (interval ?? 0)), 1_800)
+
+/** Why the denials are null, and what may be named. */
+function gapModel(
+  key: WorkloadKey,
+  state: State,
+): { reason: string | null; cause: string | null; named: readonly string[] } {
+  const { watchers, denials } = state
+  if (denialsModel(key, state) !== null) return { reason: null, cause: null, named: [] }
+  if (watchers.some(isLive)) {
+    const blind = denials.filter(
+      (one) => one.namespace === key.namespace && (one.kind === null || one.workload === null),
+    )
+    return { reason: 'unattributed_denials', cause: 'unattributed', named: blind.map(({ pod }) => pod) }
+  }
+  // Of equal ages the one that was stored last is the newest.
+  const newest = watchers.toReversed().toSorted((a, b) => a.secondsAgo! - b.secondsAgo!)[0]
+  if (newest === undefined) return { reason: 'no_node_watching', cause: null, named: [] }
+  return {
+    reason: 'no_node_watching',
+    cause: newest.capturing ? 'drain_late' : 'probe_detached',
+    named: [newest.name],
+  }
+}
+
 function denialsModel(key: WorkloadKey, { watchers, denials }: State) {
-  const isLive = ({ capturing, interval, secondsAgo }: StoredWatcher) =>
-    capturing && secondsAgo! < Math.min(Math.max(300, 3 * (interval ?? 0)), 1_800)
   const isBlind = denials.some(
     ({ namespace, kind, workload }) => namespace === key.namespace && (kind === null || workload === null),
   )
@@ -233,8 +257,14 @@ test('GET /seccomp/profiles 200: in any state the list and the single answer equ
       expected.sort((a, b) => before(byKey(a), byKey(b)))
       assert.deepEqual(list, expected)
       const single = await Promise.all(list.map(async (one) => (await app.get(profilePath(one))).json))
-      for (const [i, { profile, ...summary }] of single.entries()) {
+      for (const [i, { profile, denialsReason, denialsReasonDetail, ...summary }] of single.entries()) {
         assert.deepEqual(summary as unknown, list[i])
+        const gap = gapModel(summary as unknown as WorkloadKey, state)
+        assert.equal(denialsReason, gap.reason)
+        assert.equal(denialsReasonDetail?.cause ?? null, gap.cause)
+        assert.ok(
+          gap.named.length === 0 || gap.named.includes(denialsReasonDetail.nodeName ?? denialsReasonDetail.podName),
+        )
         const seen = state.workloads.find((one) => byKey(one) === byKey(summary))!
         const allowed = byBytes(seen.names).filter((name) => /^[a-z][a-z0-9_]{0,63}$/.test(name))
         assert.deepEqual(profile.syscalls, allowed.length === 0 ? [] : [{ names: allowed, action: 'SCMP_ACT_ALLOW' }])

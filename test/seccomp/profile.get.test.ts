@@ -41,7 +41,8 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: the entry of the list
     architectures: ['SCMP_ARCH_AARCH64', 'SCMP_ARCH_X86_64'],
     syscalls: [{ names: ['read', 'write'], action: 'SCMP_ACT_ALLOW' }],
   }
-  assert.equal((await app.get(profilePath(web))).text, JSON.stringify({ ...entry, profile }))
+  const known = { denialsReason: null, denialsReasonDetail: null }
+  assert.equal((await app.get(profilePath(web))).text, JSON.stringify({ ...entry, ...known, profile }))
 })
 
 test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: a set without names and architectures has empty lists', async () => {
@@ -65,7 +66,8 @@ test('GET /seccomp/profiles/{namespace}/{kind}/{name} 200: folder and staleness 
       { namespace: 'shop', name: 'cr', kind: 'Deployment', workload: 'web', names: ['read'], hash: 'h' },
     ])
     await storeNodes(on.sql, [{ name: 'n', files, secondsAgo: 1e8 }])
-    const { profile: _, ...entry } = (await on.get(profilePath(web))).json
+    const { profile: _, denialsReason, denialsReasonDetail, ...entry } = (await on.get(profilePath(web))).json
+    assert.deepEqual([denialsReason, denialsReasonDetail], ['no_node_watching', null])
     assert.equal(entry.cr.localhostProfile, `${directory}/shop/cr.json`)
     assert.deepEqual(entry.cr.distribution, {
       ready: live,

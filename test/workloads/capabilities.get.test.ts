@@ -96,6 +96,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/capabilities 200: every key in wi
           digests: [image],
           evidence: 'sufficient',
           reason: null,
+          reasonDetail: null,
           observedSince: tracking_since,
           used: [
             { capability: 'CHOWN', count: 1, ...times, lastSeen: '2026-01-01T00:00:00.500' },
@@ -225,6 +226,16 @@ describe('evidence', () => {
   const RECENT = { tracking_since: inSecs(-100 * HOUR) }
   const PARTIAL = { cap_hook: 'security_capable' }
   const BACKFILL = { start_mode: 'backfill' }
+  /** The cause in the detail of a reason; those of `capture_gap` differ. */
+  const CAUSES: Record<string, string> = {
+    ...{ probes_missing: 'exec_probe_missing', libraries_not_tracked: 'mode_exec', events_dropped: 'events_dropped' },
+    ...{ events_pending: 'events_unsent', incomplete_paths: 'inventory_incomplete' },
+    ...{ capabilities_not_tracked: 'capability_probe_missing', capabilities_partial_hook: 'capability_hook_partial' },
+    ...{ capabilities_not_seen_since_start: 'late_start', late: 'silent' },
+    ...{ 'nobody watches': 'never_watched', 'another image is watched': 'never_watched' },
+    ...{ 'its last heartbeat is before the window': 'last_heartbeat', 'a gap, and no probe': 'watched_since' },
+    'watched since within the window': 'watched_since',
+  }
   const cases: [what: string, reason: string | null, beat: Fields | null][] = [
     ['watched from its start, before the window', null, {}],
     ['watched from its start, and ended within the window', null, { ended: true, heartbeat_at: inSecs(-50 * HOUR) }],
@@ -250,7 +261,7 @@ describe('evidence', () => {
   ]
   for (const [what, reason, beat] of cases)
     test(`GET /workloads/{namespace}/{kind}/{name}/capabilities 200: ${what}: ${reason ?? 'sufficient'}`, async () => {
-      const { namespace, image } = await workload({
+      const { namespace, image, pod } = await workload({
         beat,
         security: { capabilitiesAdd: ['CHOWN'] },
         checks: [{}, { granted: false }, { probed: true }],
@@ -269,6 +280,12 @@ describe('evidence', () => {
         [isSufficient, isSufficient ? ['CHOWN'] : []],
       )
       assert.equal(found.observedSince === null, reason === 'no_runtime_data')
+      assert.equal(found.reasonDetail?.cause ?? null, reason === null ? null : (CAUSES[what] ?? CAUSES[reason]))
+      if (reason !== null)
+        assert.deepEqual(
+          [found.reasonDetail.podName, found.reasonDetail.at === null],
+          [pod, found.reasonDetail.cause === 'never_watched'],
+        )
       // The public function says the same.
       const rows = await sql`
         select covered, reason, wire_time(observed_since) as since
@@ -369,7 +386,10 @@ describe('evidence', () => {
     assert.deepEqual([whole.reason, whole.used.length, whole.recommendation.add.length], [null, 5_000, 5_000])
     await store(5_001, 5_001)
     const cut = await only(namespace)
-    assert.deepEqual([cut.reason, cut.evidence, cut.recommendation], ['rows_truncated', 'insufficient', null])
+    assert.deepEqual(
+      [cut.reason, cut.reasonDetail, cut.evidence, cut.recommendation],
+      ['rows_truncated', null, 'insufficient', null],
+    )
     await sql`update workload_container set state = 'terminated' where pod_namespace = ${namespace}`
     assert.equal((await only(namespace)).reason, 'no_current_digest')
   })

@@ -89,6 +89,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: every key in wire or
           covered: true,
           observedSince,
           reason: null,
+          reasonDetail: null,
           windowHours: 24,
         },
       ],

@@ -2,6 +2,7 @@
 import type { ContainerCapabilities, Recommendation, SeenCapability } from './record.ts'
 
 type Reason = NonNullable<ContainerCapabilities['reason']>
+type Detail = ContainerCapabilities['reasonDetail']
 
 /** A digest that runs, and whether it was watched; a null reason says that it was. Times are as answers have them. */
 export interface RunningDigest {
@@ -10,6 +11,7 @@ export interface RunningDigest {
   readonly isEphemeral: boolean
   readonly observedSince: string | null
   readonly reason: Reason | null
+  readonly reasonDetail: Detail
 }
 
 /** Checks of a capability over all digests of a container. */
@@ -41,7 +43,7 @@ const OMITTED_REASON =
 
 export function judge(facts: ContainerFacts): ContainerCapabilities {
   const { container, running, checks } = facts
-  const reason = reasonOf(facts)
+  const { reason, reasonDetail } = reasonOf(facts)
   const isSufficient = reason === null
   const used = seen(checks, ({ granted, probed }) => granted && !probed)
   const probed = seen(checks, ({ granted, probed }) => granted && probed)
@@ -51,6 +53,7 @@ export function judge(facts: ContainerFacts): ContainerCapabilities {
     digests: running.map(({ digest }) => digest),
     evidence: isSufficient ? 'sufficient' : 'insufficient',
     reason,
+    reasonDetail,
     observedSince: latest(running.map(({ observedSince }) => observedSince)),
     used,
     denied: seen(checks, ({ granted, probed }) => !granted && !probed),
@@ -60,10 +63,10 @@ export function judge(facts: ContainerFacts): ContainerCapabilities {
   }
 }
 
-function reasonOf({ running, isTruncated }: ContainerFacts): Reason | null {
-  if (running.length === 0) return 'no_current_digest'
-  if (isTruncated) return 'rows_truncated'
-  return running.find(({ reason }) => reason !== null)?.reason ?? null
+function reasonOf({ running, isTruncated }: ContainerFacts): { reason: Reason | null; reasonDetail: Detail } {
+  if (running.length === 0) return { reason: 'no_current_digest', reasonDetail: null }
+  if (isTruncated) return { reason: 'rows_truncated', reasonDetail: null }
+  return running.find(({ reason }) => reason !== null) ?? { reason: null, reasonDetail: null }
 }
 
 function recommendation(

@@ -33,6 +33,7 @@ interface InventoryRow {
   readonly added: readonly string[] | null
   readonly observed_since: string | null
   readonly reason: RunningDigest['reason']
+  readonly reason_detail: RunningDigest['reasonDetail']
 }
 
 interface ChecksRow extends SeenChecks {
@@ -86,14 +87,20 @@ const READ = fixed<[Found]>(`
               'is_ephemeral', i.container_kind = 'ephemeral',
               'added', case when i.place = 1 then i.security_context -> 'capabilitiesAdd' end,
               'observed_since', wire_time(c.observed_since),
-              'reason', case when c.container_name is null then 'no_runtime_data' else c.reason end)
+              'reason', f.reason,
+              'reason_detail', case when i.is_running then coverage_detail(
+                'primary', (select a.namespace from asked a), (select a.workload_kind from asked a),
+                (select a.workload_name from asked a), i.container_name, i.image_digest,
+                (select a.window_hours from asked a), f.reason) end)
             order by i.container_name, i.place), '[]')
      from (
        select i.*, row_number() over (
          partition by i.container_name order by i.is_running desc, i.last_seen desc, i.image_digest) as place
        from inventory i) i
      left join coverage c on i.is_running and c.container_name = i.container_name
-                             and c.image_digest = i.image_digest) as inventory,
+                             and c.image_digest = i.image_digest
+     cross join lateral (
+       select case when c.container_name is null then 'no_runtime_data' else c.reason end as reason) f) as inventory,
     (select coalesce(json_agg(json_build_object(
               'container', s.container_name,
               'capability', s.capability,
@@ -138,4 +145,5 @@ const runningDigest = (row: InventoryRow): RunningDigest => ({
   isEphemeral: row.is_ephemeral,
   observedSince: row.observed_since,
   reason: row.reason,
+  reasonDetail: row.reason_detail,
 })

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { wireTime } from '../../http/request/fields.ts'
 import { digestText } from '../../images/index.ts'
+import { ReasonDetail } from '../reason-detail.ts'
 import { CAPABILITY_PATTERN } from './entry.ts'
 
 const capability = z.string().regex(new RegExp(CAPABILITY_PATTERN))
@@ -40,6 +41,7 @@ const ContainerCapabilities = z.strictObject({
   digests: z.array(digestText).describe('The digests that run, the newest first.'),
   evidence: z.enum(['sufficient', 'insufficient']),
   reason: z.enum(REASONS).nullable().describe('Why it is insufficient, the first that holds; else null.'),
+  reasonDetail: ReasonDetail.nullable(),
   observedSince: wireTime
     .nullable()
     .describe('Since when all running digests are watched; null where nobody watches any.'),

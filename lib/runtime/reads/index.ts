@@ -11,5 +11,5 @@ export {
   workloadPart,
   workloadSegment,
 } from './query.ts'
-export { ImageRuntime, WorkloadRuntime } from './record.ts'
+export { ImageRuntime, imageDigest, WorkloadRuntime } from './record.ts'
 export { PIECE_BYTES, readWorkload } from './workload.ts'

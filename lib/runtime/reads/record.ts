@@ -2,7 +2,10 @@
 import { z } from 'zod'
 import { wireTime } from '../../http/request/fields.ts'
 import { DIGEST_PATTERN, digestText } from '../../images/index.ts'
+import { storedJson } from '../../records/column-kinds.ts'
 import { KINDS, ORIGINS } from '../executables/index.ts'
+import { ReasonDetail } from '../reason-detail.ts'
+import { WATCHED_REASONS } from '../reasons.ts'
 
 /** The origins of files that were not part of an image. */
 export const UNSHIPPED_ORIGINS = ['deleted', 'writableLayer', 'memfd'] as const
@@ -10,7 +13,7 @@ export const UNSHIPPED_ORIGINS = ['deleted', 'writableLayer', 'memfd'] as const
 const kind = z.enum(KINDS).describe('Executed, or mapped executable.')
 const origin = z.enum(ORIGINS).describe('Where the file lived when it ran: the most suspicious that was seen.')
 const pathComplete = z.boolean().describe('False where `path` is the end of a path that was cut short.')
-const imageDigest = z
+export const imageDigest = z
   .string()
   .regex(new RegExp(`^$|${DIGEST_PATTERN}`))
   .describe('Empty where the image is not resolved.')
@@ -39,17 +42,8 @@ const ContainerCoverage = z.strictObject({
   librariesTracked: z.boolean().describe('Whether all instances report libraries.'),
   covered: z.boolean().describe('Whether what is listed is all that ran in the window.'),
   observedSince: wireTime,
-  reason: z
-    .enum([
-      'probes_missing',
-      'libraries_not_tracked',
-      'events_dropped',
-      'events_pending',
-      'incomplete_paths',
-      'capture_gap',
-    ])
-    .nullable()
-    .describe('Why it is not covered, the first that holds; null when it is.'),
+  reason: z.enum(WATCHED_REASONS).nullable().describe('Why it is not covered, the first that holds; null when it is.'),
+  reasonDetail: storedJson(ReasonDetail.nullable()),
   windowHours: z.int().min(1).max(720),
   silentPods: z
     .array(z.string())

@@ -55,7 +55,7 @@ const entries = (filter: string) => {
             and e.last_seen >= a.retention_start${filter} and ${place}
           order by ${columns('e')})`
   return `
-    select e.container_name, e.image_digest, ${ENTRY}, null
+    select e.container_name, e.image_digest, ${ENTRY}, null, null
     from asked a
     cross join lateral (
       select w.*,
@@ -98,7 +98,8 @@ const COVERAGE = `
            case when s.pods > 0 then concat('"silentPods":', to_json(s.names), ',"silentPodCount":', s.pods) end
     from asked a
     cross join lateral (
-      select w.*
+      select w.*, coverage_detail('primary', a.namespace, a.workload_kind, a.workload_name, w.container_name,
+                                  w.image_digest, a.window_hours, w.reason) as reason_detail
       from runtime_coverage_of(
         'primary', a.namespace, a.workload_kind, a.workload_name, a.container, null, a.window_hours) w
       limit ${MAX_COVERAGE}) c

@@ -21,10 +21,6 @@ as $$
     from unattributed u
     where u.pod_namespace is not null and u.n <= 1000)
   select exists (
-           select from seccomp_denial_node d
-           where d.capturing
-             and d.updated_at >= now() at time zone 'utc'
-                                 - make_interval(secs => least(greatest(300, 3 * coalesce(d.interval_seconds, 0)),
-                                                               1800)))
+           select from seccomp_denial_node d where is_drain_current(d.capturing, d.updated_at, d.interval_seconds))
      and (select count(u.pod_namespace) <= 1000 from unattributed u)
 $$;

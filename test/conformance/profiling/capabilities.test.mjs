@@ -42,10 +42,10 @@ const another = async (env) => {
 
 const HOUR = 3600
 const PATH = '/runtime/capabilities'
-const ROUTE = ['container', 'digests', 'evidence', 'reason', 'observedSince', 'used', 'denied', 'probed'].concat(
-  'recommendation',
-  'unusedAdded',
-)
+const ROUTE = [
+  ...['container', 'digests', 'evidence', 'reason', 'reasonDetail', 'observedSince', 'used', 'denied', 'probed'],
+  ...['recommendation', 'unusedAdded'],
+]
 
 /** A workload with one container that runs in one pod, and makers of what its agent reports: watched without a fault. */
 async function target({ security = {}, kind = 'regular', beat = {}, to = b } = {}) {

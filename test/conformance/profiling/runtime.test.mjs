@@ -155,6 +155,7 @@ check('runtime: the workload route has the keys of the sheet in their order', as
     'covered',
     'observedSince',
     'reason',
+    'reasonDetail',
     'windowHours',
   ])
 })
@@ -710,6 +711,7 @@ check('runtime: a container watched from its start without a gap is covered', as
     librariesTracked: true,
     covered: true,
     reason: null,
+    reasonDetail: null,
     windowHours: 24,
   })
   for (const t of [lastHeartbeat, observedSince]) assert.match(t, naiveTime)

@@ -613,8 +613,9 @@ check('seccomp: by default callers inside the window get identical bytes', async
 check('seccomp: the single route adds the profile to the same summary', async () => {
   const w = await withCr({}, undefined, ['write', 'read'])
   const p = await s.profile(w)
-  inOrder(p, [...ENTRY_KEYS, 'profile'])
-  const { profile, ...summary } = p
+  inOrder(p, [...ENTRY_KEYS, 'denialsReason', 'denialsReasonDetail', 'profile'])
+  const { profile, denialsReason, denialsReasonDetail: _, ...summary } = p
+  assert.equal(denialsReason === null, summary.denials !== null)
   assert.deepEqual(summary, await s.entry(w))
   assert.deepEqual(profile, {
     defaultAction: 'SCMP_ACT_LOG',

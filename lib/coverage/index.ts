@@ -1,0 +1,3 @@
+export { CoverageQuery } from './query.ts'
+export { type CoveragePage, type CoverageQuestion, readPart } from './read.ts'
+export { CoverageReport, PARTS, type Part } from './record.ts'
