@@ -20,7 +20,7 @@ const MODE_HEADER = 'X-Kguardian-Export-Mode'
 const RECORDED_HEADER = 'X-Kguardian-Export-Recorded'
 
 const documentedHeaders: AnswerHeaders = {
-  [MODE_HEADER]: z.enum(MODES),
+  [MODE_HEADER]: z.enum(MODES).describe('The mode of the artifacts.'),
   [RECORDED_HEADER]: z.enum(['true', 'false']).describe('Whether the export was stored.'),
 }
 
