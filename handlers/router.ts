@@ -8,6 +8,7 @@ import computeFindings from './compute/findings.get.ts'
 import computeHistory from './compute/history.get.ts'
 import computeLatest from './compute/latest.get.ts'
 import computeNodes from './compute/nodes.get.ts'
+import computeWorkload from './compute/workload.get.ts'
 import flowEdges from './flows/edges.get.ts'
 import flowHints from './flows/hints.get.ts'
 import flows from './flows.get.ts'
@@ -48,6 +49,7 @@ import trafficByName from './pod/traffic-by-name.get.ts'
 import runtimeCapabilities from './runtime/capabilities.post.ts'
 import runtimeCoverage from './runtime/coverage.post.ts'
 import executables from './runtime/executables.post.ts'
+import unshippedFiles from './runtime/unshipped.get.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
 import seccompCrPut from './seccomp/cr.put.ts'
 import denials from './seccomp/denials.get.ts'
@@ -98,10 +100,10 @@ export const routes = [
   ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
   ...[denialsPost, denials],
   ...[executables, runtimeCoverage, runtimeCapabilities],
-  ...[workloadRuntime, imageRuntime, workloadCapabilities],
+  ...[workloadRuntime, imageRuntime, workloadCapabilities, unshippedFiles],
   ...[computeSamples, computeLatest, computeNodes],
   ...[computeMinutes, computeHistory, computeContention],
-  ...[computeFindings],
+  ...[computeFindings, computeWorkload],
   ...[workloads, workloadProfile, workloadProfileVersions, workloadProfileVersion, workloadProfileDiff],
   ...[workloadExport, recordWorkloadExport],
 ]

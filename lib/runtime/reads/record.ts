@@ -7,20 +7,22 @@ import { KINDS, ORIGINS } from '../executables/index.ts'
 /** The origins of files that were not part of an image. */
 export const UNSHIPPED_ORIGINS = ['deleted', 'writableLayer', 'memfd'] as const
 
-const kind = z.enum(KINDS).describe('Executed, or mapped executable.')
+export const kind = z.enum(KINDS).describe('Executed, or mapped executable.')
 const origin = z.enum(ORIGINS).describe('Where the file lived when it ran: the most suspicious that was seen.')
 const pathComplete = z.boolean().describe('False where `path` is the end of a path that was cut short.')
-const imageDigest = z
+export const imageDigest = z
   .string()
   .regex(new RegExp(`^$|${DIGEST_PATTERN}`))
   .describe('Empty where the image is not resolved.')
 
+export const source = z
+  .enum(['ebpf', 'backfill'])
+  .describe('`backfill` where it ran already when watching began, and was not seen to start since.')
+
 export const WorkloadEntry = z.strictObject({
   path: z.string(),
   kind,
-  source: z
-    .enum(['ebpf', 'backfill'])
-    .describe('`backfill` where it ran already when watching began, and was not seen to start since.'),
+  source,
   origin,
   pathComplete,
   firstSeen: wireTime,
