@@ -81,7 +81,7 @@ export function judgeContainer(row: ContainerRow, maxError: number): Container {
     pods: row.pods,
     minutes,
     observedShare: Math.min(secs / row.spanSecs, 1),
-    firstSeen: settings.map(({ firstSeen }) => firstSeen).reduce((one, other) => (other < one ? other : one)),
+    firstSeen: settings.map(({ firstSeen }) => firstSeen).sort()[0]!,
     lastSeen: current.lastSeen,
     current: limitsOf(current),
     cpu: {

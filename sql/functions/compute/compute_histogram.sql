@@ -3,7 +3,7 @@
 
 create or replace function compute_bucket(value float8) returns bigint
 language sql immutable parallel safe
-return case when value >= 1 then 1 + ceil(16 * ln(compute_clamped(value)) / ln(2::float8)) else 0 end::bigint;
+as $$ select case when value >= 1 then 1 + ceil(16 * ln(compute_clamped(value)) / ln(2::float8)) else 0 end::bigint $$;
 
 -- The largest value of a bucket.
 create or replace function compute_bucket_bound(bucket bigint) returns float8
