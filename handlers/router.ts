@@ -8,7 +8,7 @@ import computeFindings from './compute/findings.get.ts'
 import computeHistory from './compute/history.get.ts'
 import computeLatest from './compute/latest.get.ts'
 import computeNodes from './compute/nodes.get.ts'
-import computeWorkload from './compute/workload.get.ts'
+import computeWorkloads from './compute/workloads.get.ts'
 import flowEdges from './flows/edges.get.ts'
 import flowHints from './flows/hints.get.ts'
 import flows from './flows.get.ts'
@@ -103,7 +103,7 @@ export const routes = [
   ...[workloadRuntime, imageRuntime, workloadCapabilities, unshippedFiles],
   ...[computeSamples, computeLatest, computeNodes],
   ...[computeMinutes, computeHistory, computeContention],
-  ...[computeFindings, computeWorkload],
+  ...[computeFindings, computeWorkloads],
   ...[workloads, workloadProfile, workloadProfileVersions, workloadProfileVersion, workloadProfileDiff],
   ...[workloadExport, recordWorkloadExport],
 ]
