@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { fixed, type Gate } from '../../db/index.ts'
 import { cursorText, writeCursor } from '../../http/request/cursor.ts'
 import { zonedTime } from '../../http/request/fields.ts'
+import { parseNaive } from '../../time/timestamp.ts'
 import { imageDigest, kind, source, UNSHIPPED_ORIGINS } from './record.ts'
 
 /** Files read for a page, about 50 ms: with filters that few files pass, a page is short and has a next one. */
@@ -58,7 +59,7 @@ export const UnshippedFiles = z
 
 /** The order of the list, which is the key of a file. */
 export const UnshippedCursor = z.tuple([
-  z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/),
+  z.string().refine((time) => parseNaive(time) !== null),
   z.string().regex(/^[0-9a-f]{64}$/),
   ...[cursorText, cursorText, cursorText, cursorText, cursorText, cursorText],
 ] as const)
