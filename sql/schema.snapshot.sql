@@ -1852,7 +1852,7 @@ function public.union_tags(stored text[], seen text[]) returns text[] language s
 function public.unshipped_files(of_namespace text, since timestamp without time zone, is_image_running boolean,
       after_first timestamp without time zone, after_hash text, after_namespace text, after_kind text, after_workload
       text, after_container text, after_image text, after_entry text, retention_days integer, window_secs integer,
-      max_rows integer, max_read integer) returns TABLE(items json, next_key json, watch json) language plpgsql stable
+      max_rows integer, max_read integer) returns TABLE(items text, next_key json, watch text) language plpgsql stable
 
 function public.upsert_pods(doc json) returns integer language plpgsql
 

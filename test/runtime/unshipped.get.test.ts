@@ -57,7 +57,7 @@ test('GET /runtime/unshipped 200: every key in wire order', async () => {
   await watch(pod_namespace, 'web-0', { image_digest })
   await take(app, [file(pod_namespace, { image_digest, origin: 'memfd', path_complete: false })])
   assert.equal(
-    JSON.stringify(await read({ namespace: pod_namespace })),
+    (await app.get(`${PATH}?namespace=${pod_namespace}`)).text,
     JSON.stringify({
       items: [
         {

@@ -84,7 +84,7 @@ interface Question {
 }
 
 const READ = fixed<[{ items: string; next_key: Cursor | null; watch: string }]>(`
-  select u.items::text as items, u.next_key, u.watch::text as watch
+  select u.items, u.next_key, u.watch
   from unshipped_files($1::text, coalesce($2::text::timestamp, '-infinity'), $3::boolean, $4::text::timestamp,
                        $5::text, $6::text, $7::text, $8::text, $9::text, $10::text, $11::text, $12::integer,
                        $13::integer, $14::integer, $15::integer) u`)

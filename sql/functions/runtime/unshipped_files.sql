@@ -6,7 +6,7 @@ create or replace function unshipped_files(
   of_namespace text, since timestamp, is_image_running boolean, after_first timestamp, after_hash text,
   after_namespace text, after_kind text, after_workload text, after_container text, after_image text, after_entry text,
   retention_days integer, window_secs integer, max_rows integer, max_read integer)
-returns table (items json, next_key json, watch json)
+returns table (items text, next_key json, watch text)
 language plpgsql stable
 set plan_cache_mode = force_custom_plan
 set enable_hashjoin = on
@@ -63,45 +63,46 @@ begin
   place as (
     select p.* from page p where (select count(*) from picked) > max_rows or p.n = max_read order by p.n desc limit 1)
   select
-    (select coalesce(json_agg(json_build_object(
-       'namespace', p.pod_namespace, 'workloadKind', p.workload_kind, 'workloadName', p.workload_name,
-       'containerName', p.container_name, 'imageDigest', p.image_digest, 'path', p.path,
-       'pathComplete', p.path_complete, 'kind', p.kind, 'origin', p.origin, 'source', p.source,
-       'firstSeen', wire_time(p.first_seen) || 'Z', 'lastSeen', wire_time(p.last_seen) || 'Z',
-       'lastPod', p.last_pod_name, 'imageRunning', p.is_running,
-       'imageRunningReason', case
-         when p.is_running is not null then null
-         when p.image_digest = '' then 'no_digest'
-         else 'not_in_inventory' end,
-       'runningInstances', coalesce(w.instances, 0), 'unwatchedInstances', coalesce(w.unwatched, 0),
-       'watchReason', (
-         select o.reason
-         from unnest(array['no_runtime_data', 'probes_missing', 'libraries_not_tracked', 'events_dropped',
-                           'capture_gap']) with ordinality o(reason, rank)
-         where o.reason = any (w.reasons)
-         order by o.rank
-         limit 1)) order by p.n), '[]')
+    (select '[' || coalesce(string_agg(row_to_json(r)::text, ',' order by p.n), '') || ']'
      from page p
      left join running w on w.pod_namespace = p.pod_namespace and w.workload_kind = p.workload_kind
        and w.workload_name = p.workload_name and w.container_name = p.container_name
+     cross join lateral (
+       select p.pod_namespace as "namespace", p.workload_kind as "workloadKind",
+              p.workload_name as "workloadName", p.container_name as "containerName", p.image_digest as "imageDigest",
+              p.path, p.path_complete as "pathComplete", p.kind, p.origin, p.source,
+              wire_time(p.first_seen) || 'Z' as "firstSeen", wire_time(p.last_seen) || 'Z' as "lastSeen",
+              p.last_pod_name as "lastPod", p.is_running as "imageRunning",
+              case
+                when p.is_running is not null then null
+                when p.image_digest = '' then 'no_digest'
+                else 'not_in_inventory' end as "imageRunningReason",
+              coalesce(w.instances, 0) as "runningInstances", coalesce(w.unwatched, 0) as "unwatchedInstances",
+              (select o.reason
+               from unnest(array['no_runtime_data', 'probes_missing', 'libraries_not_tracked', 'events_dropped',
+                                 'capture_gap']) with ordinality o(reason, rank)
+               where o.reason = any (w.reasons)
+               order by o.rank
+               limit 1) as "watchReason") r
      where p.is_match),
     (select json_build_array(to_char(p.first_seen, 'YYYY-MM-DD"T"HH24:MI:SS.US'), encode(p.path_hash, 'hex'),
                              p.pod_namespace, p.workload_kind, p.workload_name, p.container_name, p.image_digest, p.kind)
      from place p),
-    (select json_build_object(
-       'runningInstances', coalesce(sum(r.instances), 0), 'unwatchedInstances', coalesce(sum(r.unwatched), 0),
-       'reasons', (
-         select json_build_object(
-           'no_runtime_data', count(*) filter (where u.reason = 'no_runtime_data'),
-           'probes_missing', count(*) filter (where u.reason = 'probes_missing'),
-           'libraries_not_tracked', count(*) filter (where u.reason = 'libraries_not_tracked'),
-           'events_dropped', count(*) filter (where u.reason = 'events_dropped'),
-           'capture_gap', count(*) filter (where u.reason = 'capture_gap'))
-         from running a
-         cross join lateral unnest(a.reasons) u(reason)),
-       'podsWithoutContainerList', (
-         select count(*) from pod o
-         where not o.is_dead and o.running_containers is null and (of_namespace is null or o.pod_namespace = of_namespace)))
-     from running r);
+    (select row_to_json(t)::text
+     from (
+       select coalesce(sum(r.instances), 0) as "runningInstances", coalesce(sum(r.unwatched), 0) as "unwatchedInstances",
+              (select row_to_json(u)
+               from (
+                 select count(*) filter (where u.reason = 'no_runtime_data') as no_runtime_data,
+                        count(*) filter (where u.reason = 'probes_missing') as probes_missing,
+                        count(*) filter (where u.reason = 'libraries_not_tracked') as libraries_not_tracked,
+                        count(*) filter (where u.reason = 'events_dropped') as events_dropped,
+                        count(*) filter (where u.reason = 'capture_gap') as capture_gap
+                 from running a
+                 cross join lateral unnest(a.reasons) u(reason)) u) as reasons,
+              (select count(*) from pod o
+               where not o.is_dead and o.running_containers is null
+                 and (of_namespace is null or o.pod_namespace = of_namespace)) as "podsWithoutContainerList"
+       from running r) t);
 end
 $$;
