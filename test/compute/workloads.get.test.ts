@@ -323,6 +323,46 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: an open minute outsi
   }
 })
 
+test('GET /compute/workloads/{namespace}/{kind}/{name} 200: rows of other workloads are not read, whatever the planner estimates', async () => {
+  const namespace = newNamespace()
+  await pod(namespace, 'web-1')
+  for (const i of [0, 1, 2]) await store(namespace, [observed({ pod: 'web-1', at: nowSecs() - 60 * i })])
+  const reads = async () => {
+    const [row] = await app.db.read(
+      (of) => of`explain (analyze, buffers, format json, timing off, summary off)
+        select workload_usage(${namespace}, 'Deployment', 'web', 7, 2000, 1000, 20000)`,
+    )
+    const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: Record<string, number> }]
+    return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!
+  }
+  // The first plans of a connection read the catalog.
+  const settled = async () => {
+    for (let i = 0; i < 2 * app.deps.config.dbPoolMaxSize; i++) await reads()
+    return reads()
+  }
+  const alone = await settled()
+  await sql`
+    insert into compute_container (container_uid, pod_uid, namespace, pod_name, container, node)
+    select 'other-' || n, 'other-' || n, ${namespace}, 'other-' || n, 'app', 'node-a' from generate_series(1, 2000) n`
+  await sql`
+    insert into compute_minute
+    select (json_populate_record(m, json_build_object('container_id', c.id))).*
+    from compute_minute m join compute_container c on c.pod_name like 'other-%'`
+  await sql`
+    insert into compute_usage
+    select c.id, d.day, null, null, null, null, d.day, d.day, 60, 1, 1, 0, 0, 0, '{}', '{}'
+    from compute_container c
+    cross join generate_series((now() at time zone 'utc')::date - 6, now() at time zone 'utc', interval '1 day') d(day)`
+  for (const step of [
+    () => sql`select 1`,
+    () => sql`vacuum analyze compute_minute, compute_usage, compute_container`,
+  ]) {
+    await step()
+    const pages = await settled()
+    assert.ok(pages <= alone + 100, `${pages} pages, ${alone} without the others`)
+  }
+})
+
 /** A post of some containers of some pods at a time, a repeated post, or a pass of the job. */
 type Step = { kind: 'post'; rows: readonly Observed[] } | { kind: 'again'; which: number } | { kind: 'fold' }
 

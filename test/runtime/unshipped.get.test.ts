@@ -312,6 +312,33 @@ test('GET /runtime/unshipped 200: the limit is 100 by default, and clamped to 1.
   }
 })
 
+test('GET /runtime/unshipped 200: shipped files are not read, nor more unshipped ones than a page needs', async () => {
+  await app.sql`truncate runtime_executable`
+  const rows = (origin: string, count: number) => app.sql`
+    insert into runtime_executable (cluster_id, pod_namespace, workload_kind, workload_name, container_name,
+                                    image_digest, kind, path, path_hash, path_complete, source, origin, first_seen,
+                                    last_seen)
+    select 'primary', 'many', 'Deployment', 'web-' || n % 100, 'app', '', 'exec', ${origin} || n, sha256(n::text::bytea),
+           true, 'ebpf', ${origin}, now() - n * interval '1 second', now()
+    from generate_series(1, ${count}::int) n`
+  await rows('image', 20_000)
+  await rows('memfd', 4_000)
+  const reads = async () => {
+    const [row] = await app.db.read(
+      (of) => of`explain (analyze, buffers, format json, timing off, summary off)
+        select * from unshipped_files(null, '-infinity', null, 'infinity', '', '', '', '', '', '', '', 0, 900, 100, 5000)`,
+    )
+    const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: Record<string, number> }]
+    return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!
+  }
+  for (const step of [() => app.sql`select 1`, () => app.sql`vacuum analyze runtime_executable`]) {
+    await step()
+    for (let i = 0; i < app.deps.config.dbPoolMaxSize; i++) await reads()
+    const pages = await reads()
+    assert.ok(pages <= 600, `${pages} pages`)
+  }
+})
+
 describe('faults', async () => {
   const guarded = await startApp({
     ...TOKENS,
