@@ -45,12 +45,13 @@ as $$
   found as materialized (
     select c.id, c.container, c.pod_uid, c.pod_name
     from (
-      select c.*
+      select c.id, c.container, c.pod_uid, c.pod_name
       from uids u
       cross join lateral (
-        select c.id, c.container, c.pod_uid, c.pod_name from compute_container c
-        where c.pod_uid = u.pod_uid and c.namespace = of_namespace
+        select c.id, c.container, c.pod_uid, c.pod_name, c.namespace from compute_container c
+        where c.pod_uid = u.pod_uid
         offset 0) c
+      where c.namespace = of_namespace
       union
       select c.id, c.container, c.pod_uid, c.pod_name
       from (select array_agg(p.pod_name) as names from pods p where p.pod_uid is null having count(*) > 0) n
