@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { computeFold } from '../../jobs/compute-fold.ts'
+import { judgeContainer } from '../../lib/compute/sizing/judge.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { depth } from '../support/depth.ts'
 import { podPost } from '../support/records.ts'
@@ -540,6 +541,49 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: posts and passes of 
     if (isFolded) await fold()
     assertSized(await sizing(namespace), inWindow(rows, 7, nowSecs()))
   }
+})
+
+test('GET /compute/workloads/{namespace}/{kind}/{name} 200: a minute that a rollup closed before it was counted is late for counting, too', async () => {
+  const namespace = newNamespace()
+  await pod(namespace, 'web-1')
+  const line = new Date((day(0) + 60) * 1_000).toISOString().slice(0, -1)
+  await sql`select compute_close(${line}::text::timestamp)`
+  await store(namespace, [observed({ pod: 'web-1', at: day(-1) })])
+  await sql`select compute_rollup_step('-infinity', ${line}::text::timestamp, 100)`
+  await fold()
+  assert.equal((await sizing(namespace)).containers[0].minutes, 1)
+})
+
+test('GET /compute/workloads/{namespace}/{kind}/{name} 200: a request is under an estimated p95 only if it is under every value that the p95 may have', () => {
+  const setting = {
+    ...{ cpuRequestMillis: 100, cpuLimitMillis: null, memRequestBytes: 1_000, memLimitBytes: 2_000 },
+    ...{
+      firstSeen: '2026-01-01T00:00:00Z',
+      lastSeen: '2026-01-02T00:00:00Z',
+      secs: 86_400,
+      pods: 1,
+      cpuMaxMillis: 900,
+    },
+    ...{ memMaxBytes: 900, periods: 0, throttled: 0, oomKills: 0 },
+  }
+  const rules = (p95: number, maxError: number) =>
+    judgeContainer(
+      {
+        container: 'app',
+        pods: 1,
+        spanSecs: 86_400,
+        cpu: [50, p95, 890],
+        memory: [900, 900, 1_000],
+        settings: [setting],
+      },
+      maxError,
+    )
+  const of = (p95: number, maxError: number) => rules(p95, maxError).fit!.map(({ rule }) => rule)
+  assert.deepEqual(of(104, ESTIMATE_ERROR), [])
+  assert.deepEqual(of(105, ESTIMATE_ERROR), ['requestUnderP95'])
+  assert.deepEqual(of(104, 0), ['requestUnderP95'])
+  assert.deepEqual(of(50, ESTIMATE_ERROR), ['requestOverP95'])
+  assert.equal(rules(104, 0).memory.p99Bytes, 900, 'a percentile is not above the maximum')
 })
 
 describe('faults', async () => {
