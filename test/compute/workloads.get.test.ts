@@ -38,6 +38,13 @@ async function reset() {
                                     count_closed_until = '-infinity'`
 }
 
+/** All lines at this time, as if all before it were rolled up and counted, so that a week is read from counts. */
+async function drawLines(at: number) {
+  const line = new Date(at * 1_000).toISOString().slice(0, -1)
+  await sql`
+    update compute_fold set folded_until = ${line}::text::timestamp, closed_until = ${line}::text::timestamp,
+                            counted_until = ${line}::text::timestamp, count_closed_until = ${line}::text::timestamp`
+}
 const fold = () => computeFold.run({ config: app.deps.config, db: app.db, log: app.deps.log, signal: NEVER })
 const pathOf = (namespace: string, name = 'web', kind = 'Deployment') =>
   `/compute/workloads/${[namespace, kind, name].map(encodeURIComponent).join('/')}`
@@ -524,6 +531,7 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: posts and passes of 
   const rows = Array.from({ length: depth(40, 400) }, (_, i) =>
     observed({ pod: 'web-1', at: nowSecs() - (nowSecs() % 60) - i * 300, secs: 240, cpuAvg: i }),
   )
+  await drawLines(rows.at(-1)!.at - HOUR)
   let isOver = false
   const folding = (async () => {
     // As the job does, with a line that passes the minutes while they are posted.
@@ -584,6 +592,24 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: a request is under a
   assert.deepEqual(of(104, 0), ['requestUnderP95'])
   assert.deepEqual(of(50, ESTIMATE_ERROR), ['requestOverP95'])
   assert.equal(rules(104, 0).memory.p99Bytes, 900, 'a percentile is not above the maximum')
+})
+
+test('GET /compute/workloads/{namespace}/{kind}/{name} 200: a minute that comes between the close of its hour and its count is counted once', async () => {
+  const namespace = newNamespace()
+  await pod(namespace, 'web-1')
+  await drawLines(day(-3))
+  const until = new Date((day(-1) + HOUR) * 1_000).toISOString().slice(0, -1)
+  await store(namespace, [observed({ pod: 'web-1', at: day(-1) + 60 })])
+  await sql`select compute_close_count(${until}::text::timestamp)`
+  await store(namespace, [observed({ pod: 'web-1', at: day(-1) })])
+  const count = () => sql`select compute_count_step('-infinity', ${until}::text::timestamp, 3600)`
+  const countLate = () => sql`select compute_count_late_step('-infinity', 100)`
+  for (const step of [() => sql`select 1`, countLate, count, countLate, countLate, count]) {
+    await step()
+    assert.equal((await sizing(namespace)).containers[0].minutes, 2)
+  }
+  assert.equal((await sql`select from compute_uncounted`).length, 0)
+  assert.ok((await sizing(namespace)).maxRelativeError > 0)
 })
 
 describe('faults', async () => {
