@@ -28,7 +28,10 @@ async function read(query: Record<string, string | number> = {}): Promise<Json> 
 /** All items, page by page. */
 async function readAll(query: Record<string, string | number>, between = async () => {}): Promise<Json[]> {
   const items: Json[] = []
+  const cursors = new Set<string>()
   for (let after = ''; ; ) {
+    assert.ok(!cursors.has(after), 'each page begins behind the one before')
+    cursors.add(after)
     const page = await read({ ...query, after })
     items.push(...page.items)
     if (page.nextAfter === null) return items
@@ -241,10 +244,13 @@ test('GET /runtime/unshipped 200: pages of any size give what a naive filter ove
         }
         // As the route reads them, but so few at once that pages also end without being full.
         let after: Parameters<typeof readUnshipped>[1]['after'] = null
+        const cursors = new Set<string>()
         do {
           const page: Json = JSON.parse(await readUnshipped(app.db.read, { ...question, after }, maxRead))
           assert.ok(page.items.length <= limit)
           got.push(...page.items)
+          assert.ok(!cursors.has(page.nextAfter), 'each page begins behind the one before')
+          cursors.add(page.nextAfter)
           after = page.nextAfter && JSON.parse(Buffer.from(page.nextAfter, 'base64url').toString())
         } while (after !== null)
         const keyOf = (one: Json) =>
@@ -267,6 +273,24 @@ test('GET /runtime/unshipped 200: pages of any size give what a naive filter ove
     ),
     { numRuns: depth(12, 300) },
   )
+})
+
+test('GET /runtime/unshipped 200: a page whose files a filter leaves out is short or empty, and has a next one', async () => {
+  const [namespace, other] = [newNamespace(), newNamespace()]
+  await app.sql`truncate runtime_executable`
+  await take(app, [
+    ...[1, 2, 9, 16].map((i) => file(namespace, { path: `/${i}`, first_seen: at(i), last_seen: at(100) })),
+    ...[3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15].map((i) => file(other, { first_seen: at(i), path: `/${i}` })),
+  ])
+  const question = { namespace, since: null, running: null, limit: 2, retentionDays: 0, runningWindowSecs: 900 }
+  const pages: string[][] = []
+  let after: Parameters<typeof readUnshipped>[1]['after'] = null
+  do {
+    const page: Json = JSON.parse(await readUnshipped(app.db.read, { ...question, after }, 3))
+    pages.push(page.items.map((one: Json) => one.path))
+    after = page.nextAfter && JSON.parse(Buffer.from(page.nextAfter, 'base64url').toString())
+  } while (after !== null && pages.length < 20)
+  assert.deepEqual(pages, [['/16'], [], ['/9'], [], ['/2'], ['/1']])
 })
 
 test('GET /runtime/unshipped 200: pages read while files are posted neither lose nor repeat one that was there', async () => {
