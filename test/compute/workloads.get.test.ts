@@ -177,6 +177,7 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: pods that are gone c
   const namespace = newNamespace()
   const uidOf = (uid: string) => ({ pod_obj: { metadata: { name: 'web-0', uid } } })
   const at = (secs: number) => ({ time_stamp: new Date((nowSecs() + secs) * 1_000).toISOString().slice(0, -1) })
+  await pod(namespace, 'web-0', { ...uidOf('foreign'), workload_name: 'other', ...at(-90) })
   await pod(namespace, 'web-0', { ...uidOf('first'), ...at(-60) })
   await pod(namespace, 'web-0', { ...uidOf('second'), ...at(-30) })
   await pod(namespace, 'web-old', { is_dead: true })
@@ -187,6 +188,7 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: pods that are gone c
     ...{ pod_uid, container_uid: `${pod_uid}/app` },
   })
   await keep(app, [
+    of('web-0', 'foreign'),
     of('web-0', 'first'),
     of('web-0', 'second'),
     of('web-old', 'uid-web-old'),
