@@ -8,6 +8,7 @@ import computeFindings from './compute/findings.get.ts'
 import computeHistory from './compute/history.get.ts'
 import computeLatest from './compute/latest.get.ts'
 import computeNodes from './compute/nodes.get.ts'
+import computeWorkloads from './compute/workloads.get.ts'
 import coverage from './coverage.get.ts'
 import flowEdges from './flows/edges.get.ts'
 import flowHints from './flows/hints.get.ts'
@@ -49,6 +50,7 @@ import trafficByName from './pod/traffic-by-name.get.ts'
 import runtimeCapabilities from './runtime/capabilities.post.ts'
 import runtimeCoverage from './runtime/coverage.post.ts'
 import executables from './runtime/executables.post.ts'
+import unshippedFiles from './runtime/unshipped.get.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
 import seccompCrPut from './seccomp/cr.put.ts'
 import denials from './seccomp/denials.get.ts'
@@ -99,11 +101,11 @@ export const routes = [
   ...[seccompCrPut, seccompCrDelete, seccompNodeStatus],
   ...[denialsPost, denials],
   ...[executables, runtimeCoverage, runtimeCapabilities],
-  ...[workloadRuntime, imageRuntime, workloadCapabilities],
+  ...[workloadRuntime, imageRuntime, workloadCapabilities, unshippedFiles],
   ...[coverage],
   ...[computeSamples, computeLatest, computeNodes],
   ...[computeMinutes, computeHistory, computeContention],
-  ...[computeFindings],
+  ...[computeFindings, computeWorkloads],
   ...[workloads, workloadProfile, workloadProfileVersions, workloadProfileVersion, workloadProfileDiff],
   ...[workloadExport, recordWorkloadExport],
 ]

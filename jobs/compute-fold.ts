@@ -12,11 +12,66 @@ const MAX_LATE_BATCHES = 200
  */
 const MINUTES_AT_ONCE = 400_000
 const LATE_AT_ONCE = 20_000
+/** Hours of which all containers are counted in one statement, unless that takes too long. */
+const MAX_COUNTED_HOURS = 120
+const COUNTED_SECS = 3_600
+/** A minute usually arrives at once; reads take the minutes of the last one or two hours one by one. */
+const COUNT_AFTER_HOURS = 1
 const STATEMENT_TIMEOUT = '57014'
 
 /** Minutes before this time are rolled up: full hours older than `computeHistoryMinuteHours`. */
 const rollupEnd = (sql: Sql, { config }: Pick<JobContext, 'config'>) => sql`
     date_trunc('hour', now() at time zone 'utc' - make_interval(hours => ${config.computeHistoryMinuteHours}))`
+
+/** Minutes before this time are counted by value: full hours. */
+const countEnd = (sql: Sql) => sql`
+    date_trunc('hour', now() at time zone 'utc' - make_interval(hours => ${COUNT_AFTER_HOURS}))`
+
+/** Makes minutes before that time late for counting from now on; false if that failed. */
+async function closeCount(context: JobContext): Promise<boolean> {
+  const [row] = await context.db.job(
+    (sql) => sql<{ is_closed: boolean | null }[]>`
+  with ${held(sql, 'compute-fold')}
+  select c.is_closed from held h left join lateral compute_close_count(case when h.is_held
+                                                                       then ${countEnd(sql)} end) c(is_closed) on true`,
+  )
+  return row!.is_closed !== false
+}
+
+async function countMinutes(context: JobContext): Promise<Pass> {
+  let secs = COUNTED_SECS
+  return inRestedBatches(context.signal, MAX_COUNTED_HOURS, async () => {
+    try {
+      const [step] = await context.db.job(
+        (sql) => sql<{ is_held: boolean; is_last: boolean | null }[]>`
+  with ${held(sql, 'compute-fold')}
+  select h.is_held, c.is_last
+  from held h
+  left join lateral compute_count_step(case when h.is_held then ${historyFrom(sql, context)} end, ${countEnd(sql)},
+                                       ${secs}) c on true`,
+      )
+      return { isHeld: step!.is_held, rows: 0, isLast: step!.is_last ?? false }
+    } catch (error) {
+      // A slow machine counts in smaller steps.
+      if (!(error instanceof DatabaseBusy && error.code === STATEMENT_TIMEOUT) || secs === 1) throw error
+      secs = Math.max(1, Math.floor(secs / 4))
+      return { isHeld: true, rows: 0, isLast: false }
+    }
+  })
+}
+
+const countLate = (context: JobContext): Promise<Pass> =>
+  inRestedBatches(context.signal, MAX_LATE_BATCHES, async () => {
+    const [step] = await context.db.job(
+      (sql) => sql<{ is_held: boolean; is_last: boolean | null }[]>`
+  with ${held(sql, 'compute-fold')}
+  select h.is_held, c.is_last
+  from held h
+  left join lateral compute_count_late_step(case when h.is_held then ${historyFrom(sql, context)} end,
+                                            ${LATE_AT_ONCE}) c on true`,
+    )
+    return { isHeld: step!.is_held, rows: 0, isLast: step!.is_last ?? false }
+  })
 
 /** Marks minutes before that time as late from now on; false if that failed, and none of them may be rolled up. */
 async function close(context: JobContext): Promise<boolean> {
@@ -71,10 +126,10 @@ const mergeLate = (context: JobContext): Promise<Pass> =>
   })
 
 /**
- * Rolls up old minutes into rows of five minutes, and merges minutes that came late (docs/contract.md#compute). One
- * statement rolls up and moves the line that tells readers what is rolled up, so each minute counts once, whatever
- * process fails at whatever moment. A minute that arrives while its hour is rolled up is late, and is read as a minute
- * until it is merged.
+ * Counts minutes by value (docs/contract.md#sizing-of-workloads), then rolls up old minutes into rows of five minutes,
+ * and merges minutes that came late (docs/contract.md#compute). One statement rolls up or counts, and moves the line
+ * that tells readers how far, so each minute counts once, whatever process fails at whatever moment. A minute that
+ * arrives when its hour is closed is late, and is read as a minute until it is merged.
  */
 export const computeFold: Job = {
   name: 'compute-fold',
@@ -82,12 +137,17 @@ export const computeFold: Job = {
   everySecs: (config) => (config.computeHistoryRetentionDays === 0 ? null : config.computeRetentionIntervalSecs),
 
   async run(context) {
-    if (!(await close(context)))
+    if (!(await closeCount(context)) || !(await close(context)))
       context.log.warn(
         { job: 'compute-fold' },
         'posts of history delay the rollup: this pass covers only what was closed before',
       )
-    return inSequence([() => rollUp(context), () => mergeLate(context)])
+    return inSequence([
+      () => countMinutes(context),
+      () => countLate(context),
+      () => rollUp(context),
+      () => mergeLate(context),
+    ])
   },
 
   async count(context) {

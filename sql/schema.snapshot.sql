@@ -83,6 +83,8 @@ table public.compute_fold with (fillfactor=50)
   is_only boolean not null default true
   folded_until timestamp without time zone not null
   closed_until timestamp without time zone not null
+  counted_until timestamp without time zone not null default '-infinity'::timestamp without time zone
+  count_closed_until timestamp without time zone not null default '-infinity'::timestamp without time zone
   constraint compute_fold_check CHECK ((folded_until <= closed_until))
   constraint compute_fold_is_only_check CHECK (is_only)
   constraint compute_fold_pkey PRIMARY KEY (is_only)
@@ -373,6 +375,63 @@ table public.compute_node with (autovacuum_vacuum_scale_factor=0.05, fillfactor=
   updated_at timestamp without time zone not null
   constraint compute_node_pkey PRIMARY KEY (node)
   CREATE UNIQUE INDEX compute_node_pkey ON public.compute_node USING btree (node)
+
+table public.compute_uncounted
+  container_id bigint not null
+  ts timestamp without time zone not null
+  resolution_secs bigint not null
+  cpu_usage_millis_avg double precision not null
+  cpu_usage_millis_max double precision not null
+  mem_working_set_max bigint not null
+  cpu_request_millis bigint
+  cpu_limit_millis bigint
+  mem_request bigint
+  mem_limit bigint
+  cpu_nr_periods bigint not null
+  cpu_nr_throttled bigint not null
+  mem_oom_kill bigint not null
+  constraint compute_uncounted_pkey PRIMARY KEY (container_id, ts, resolution_secs)
+  CREATE UNIQUE INDEX compute_uncounted_pkey ON public.compute_uncounted USING btree (container_id, ts, resolution_secs)
+
+table public.compute_usage partition by RANGE (ts)
+  container_id bigint not null
+  ts timestamp without time zone not null
+  cpu_request_millis bigint
+  cpu_limit_millis bigint
+  mem_request bigint
+  mem_limit bigint
+  first_ts timestamp without time zone not null
+  last_ts timestamp without time zone not null
+  secs bigint not null
+  cpu_max double precision not null
+  mem_max bigint not null
+  cpu_nr_periods bigint not null
+  cpu_nr_throttled bigint not null
+  mem_oom_kill bigint not null
+  cpu_hist bigint[] not null
+  mem_hist bigint[] not null
+  CREATE UNIQUE INDEX compute_usage_key ON ONLY public.compute_usage USING btree (container_id, ts, cpu_request_millis,
+      cpu_limit_millis, mem_request, mem_limit) NULLS NOT DISTINCT
+
+table public.compute_usage_other partition of compute_usage DEFAULT
+  container_id bigint not null
+  ts timestamp without time zone not null
+  cpu_request_millis bigint
+  cpu_limit_millis bigint
+  mem_request bigint
+  mem_limit bigint
+  first_ts timestamp without time zone not null
+  last_ts timestamp without time zone not null
+  secs bigint not null
+  cpu_max double precision not null
+  mem_max bigint not null
+  cpu_nr_periods bigint not null
+  cpu_nr_throttled bigint not null
+  mem_oom_kill bigint not null
+  cpu_hist bigint[] not null
+  mem_hist bigint[] not null
+  CREATE UNIQUE INDEX compute_usage_other_container_id_ts_cpu_request_millis_cpu__idx ON public.compute_usage_other
+      USING btree (container_id, ts, cpu_request_millis, cpu_limit_millis, mem_request, mem_limit) NULLS NOT DISTINCT
 
 table public.container_use with (fillfactor=80)
   image_digest text collate "C" not null
@@ -942,6 +1001,8 @@ table public.runtime_executable with (fillfactor=80)
   CREATE INDEX runtime_executable_unshipped ON public.runtime_executable USING btree (pod_namespace, workload_kind,
       workload_name, container_name, image_digest) WHERE (origin = ANY (ARRAY['deleted'::text, 'writableLayer'::text,
       'memfd'::text]))
+  CREATE INDEX runtime_executable_unshipped_newest ON public.runtime_executable USING btree (first_seen, path_hash)
+      WHERE (origin = ANY (ARRAY['deleted'::text, 'writableLayer'::text, 'memfd'::text]))
 
 table public.sbom_page with (fillfactor=80)
   digest text collate "C" not null
@@ -1383,11 +1444,28 @@ function public.compute_added(one bigint, other bigint) returns bigint language 
 
 function public.compute_added(one bigint[], other bigint[]) returns bigint[] language sql immutable parallel safe
 
+function public.compute_bar(value double precision, secs bigint) returns bigint language sql immutable parallel safe
+
+function public.compute_bucket(value double precision) returns bigint language sql immutable parallel safe
+
+function public.compute_bucket_bound(bucket bigint) returns double precision language sql immutable parallel safe
+
 function public.compute_clamped(value double precision) returns double precision language sql immutable parallel safe
 
 function public.compute_close(until timestamp without time zone) returns boolean language plpgsql strict
 
+function public.compute_close_count(until timestamp without time zone) returns boolean language plpgsql strict
+
 function public.compute_closed_until() returns timestamp without time zone language plpgsql
+
+function public.compute_count_late_step(kept_from timestamp without time zone, max_minutes bigint) returns TABLE(minutes
+      bigint, is_last boolean) language plpgsql strict
+
+function public.compute_count_range(from_ts timestamp without time zone, until_ts timestamp without time zone, kept_from
+      timestamp without time zone, max_late bigint) returns bigint language plpgsql
+
+function public.compute_count_step(kept_from timestamp without time zone, until_ts timestamp without time zone, max_secs
+      bigint) returns TABLE(minutes bigint, is_last boolean) language plpgsql strict
 
 function public.compute_days(of_table text) returns TABLE(day date, partition regclass) language sql stable
 
@@ -1402,6 +1480,8 @@ function public.compute_first_minute(from_ts timestamp without time zone, until_
 
 function public.compute_heaviest(of_node text, of_namespace text, since timestamp without time zone, per_victim bigint,
       max_rows bigint) returns TABLE(container_id bigint, pair compute_contention) language plpgsql stable
+
+function public.compute_histogram(bars bigint[]) returns bigint[] language sql immutable parallel safe
 
 function public.compute_history_keys(of_container bigint, since timestamp without time zone, line timestamp without time
       zone) returns TABLE(ts timestamp without time zone, id bigint) language plpgsql stable strict
@@ -1713,6 +1793,9 @@ function public.retired_guesses(asked text, of_kind text) returns TABLE(digest t
 function public.running_containers_of(namespace text, kind text, name text, window_secs integer) returns
       TABLE(container_name text, image_digest text) language sql stable
 
+function public.running_watch(of_namespace text) returns TABLE(pod_namespace text, workload_kind text, workload_name
+      text, container_name text, instances bigint, unwatched bigint, reasons text[]) language sql stable
+
 function public.runtime_coverage_of(cluster text, namespace text, kind text, name text, container text, image text,
       window_hours integer) returns TABLE(container_name text, image_digest text, instances bigint, last_heartbeat
       timestamp without time zone, mode text, libraries_tracked boolean, covered boolean, observed_since timestamp
@@ -1800,6 +1883,11 @@ function public.union_syscalls(doc json) returns integer language sql
 
 function public.union_tags(stored text[], seen text[]) returns text[] language sql immutable parallel safe
 
+function public.unshipped_files(of_namespace text, since timestamp without time zone, is_image_running boolean,
+      after_first timestamp without time zone, after_hash text, after_namespace text, after_kind text, after_workload
+      text, after_container text, after_image text, after_entry text, retention_days integer, window_secs integer,
+      max_rows integer, max_read integer) returns TABLE(items text, next_key json, watch text) language plpgsql stable
+
 function public.upsert_pods(doc json) returns integer language plpgsql
 
 function public.upsert_services(doc json) returns integer language plpgsql
@@ -1826,6 +1914,9 @@ function public.workload_capture(of_namespace text, of_kind text, of_workload te
       integer, incomplete integer, names text[], ranks integer[]) language sql stable parallel safe
 
 function public.workload_key(namespace text, kind text, name text) returns text language sql stable parallel safe
+
+function public.workload_usage(of_namespace text, of_kind text, of_name text, of_days integer, max_pods integer,
+      max_containers integer, max_exact_minutes integer) returns json language sql stable
 
 function public.write_findings(of_digest text, of_source text, posted image_finding[]) returns void language plpgsql
 

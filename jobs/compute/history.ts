@@ -3,7 +3,7 @@ import type { Sql } from '../../lib/db/index.ts'
 import type { JobContext } from '../job.ts'
 
 /** The tables of the history, partitioned by day. */
-export const HISTORY = ['compute_minute', 'compute_folded', 'compute_contention'] as const
+export const HISTORY = ['compute_minute', 'compute_folded', 'compute_contention', 'compute_usage'] as const
 export type History = (typeof HISTORY)[number]
 
 /** The first day that is retained. */

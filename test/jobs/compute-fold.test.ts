@@ -35,8 +35,9 @@ const NOW = clock!.secs
 const YESTERDAY = NOW - 24 * HOUR
 
 beforeEach(async () => {
-  await sql`truncate compute_minute, compute_folded`
-  await sql`update compute_fold set folded_until = '-infinity', closed_until = '-infinity'`
+  await sql`truncate compute_minute, compute_folded, compute_usage, compute_uncounted`
+  await sql`update compute_fold set folded_until = '-infinity', closed_until = '-infinity', counted_until = '-infinity',
+                                    count_closed_until = '-infinity'`
 })
 
 const withHours = (computeHistoryMinuteHours: number, more: Partial<typeof config> = {}) => ({
@@ -212,7 +213,7 @@ describe('folding', () => {
       sql,
       times.flatMap((time) => [3, 1, 2].map((container) => ({ container, at: time }))),
     )
-    assert.equal((await run()).batches, 2)
+    assert.equal((await run()).batches, 5, 'three count, one rolls up, one merges')
     const rows = await sql<{ id: string }[]>`select container_id as id from compute_folded order by ctid`
     assert.deepEqual(
       rows.map(({ id }) => Number(id)),

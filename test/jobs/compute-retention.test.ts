@@ -12,7 +12,9 @@ const scene = await startScene(computeRetention, { auditRetentionBatchSize: BATC
 const { run, count, sql, ago, logged } = scene
 const { config } = scene.context()
 const TABLES = ['compute_minute', 'compute_folded', 'compute_contention'] as const
-type Table = (typeof TABLES)[number]
+/** With the one that only the fold writes. */
+const ALL_TABLES = [...TABLES, 'compute_usage'] as const
+type Table = (typeof ALL_TABLES)[number]
 
 const [clock] = await sql<
   { secs: number }[]
@@ -22,9 +24,11 @@ const noon = (days: number) => clock!.secs + days * DAY + DAY / 2
 const dayOf = (days: number) => new Date(noon(days) * 1000).toISOString().slice(0, 10).replaceAll('-', '')
 
 beforeEach(async () => {
-  await sql`truncate compute_latest, compute_node, compute_container, compute_minute, compute_folded, compute_contention`
-  for (const table of TABLES) for (const day of await daysOf(table)) await sql.unsafe(`drop table ${table}_${day}`)
-  await sql`update compute_fold set folded_until = '-infinity', closed_until = '-infinity'`
+  await sql`truncate compute_latest, compute_node, compute_container, compute_minute, compute_folded, compute_contention,
+                     compute_usage, compute_uncounted`
+  for (const table of ALL_TABLES) for (const day of await daysOf(table)) await sql.unsafe(`drop table ${table}_${day}`)
+  await sql`update compute_fold set folded_until = '-infinity', closed_until = '-infinity', counted_until = '-infinity',
+                                    count_closed_until = '-infinity'`
   logged.length = 0
 })
 
@@ -131,8 +135,8 @@ describe('samples and heartbeats', () => {
 describe('daily partitions', () => {
   test('the first pass creates the partitions of today and tomorrow, the second changes nothing', async () => {
     const pass = await run()
-    assert.deepEqual([pass.outcome, pass.rows], ['done', 6])
-    for (const table of TABLES) assert.deepEqual(await daysOf(table), ahead())
+    assert.deepEqual([pass.outcome, pass.rows], ['done', 8])
+    for (const table of ALL_TABLES) assert.deepEqual(await daysOf(table), ahead())
     assert.equal((await run()).rows, 0)
   })
 
@@ -244,7 +248,7 @@ describe('daily partitions', () => {
     })
     assert.deepEqual(warnings(), ['another session holds the table: the next pass creates its partitions'])
     assert.deepEqual([await daysOf('compute_minute'), await daysOf('compute_folded')], [ahead(), []])
-    assert.equal((await run()).rows, 4)
+    assert.equal((await run()).rows, 6)
   })
 
   test('a pass creates no partition during a fold, with a warning for each table', async () => {
@@ -252,7 +256,7 @@ describe('daily partitions', () => {
       await tx`select from compute_fold for update`
       assert.equal((await run()).rows, 0)
     })
-    assert.equal(warnings().length, 3)
+    assert.equal(warnings().length, 4)
   })
 })
 
@@ -285,13 +289,24 @@ describe('expired history', () => {
     const fold = () => computeFold.run(scene.context(withDays(90)))
     await fold()
     await post(sql, [{ container: 1, at: noon(-3) + 60 }])
-    assert.equal((await run(withDays(90))).rows, 1)
+    assert.equal((await run(withDays(90))).rows, 1 + 4, 'and two days of usage are made, with a row each')
     assert.deepEqual(await daysOf('compute_minute'), [dayOf(-3), ...ahead()])
     assert.equal(await minutesRead(sql), 5, 'the late one, two folded, two that were posted so')
     await fold()
     assert.equal((await run(withDays(90))).rows, 1)
     assert.deepEqual(await daysOf('compute_minute'), ahead())
     assert.deepEqual([await minutesRead(sql), (await daysOf('compute_folded')).length], [5, 4])
+  })
+
+  test('a partition of minutes that are rolled up but not counted stays', async () => {
+    await made(-3)
+    await computeFold.run(scene.context(withDays(90)))
+    await sql`update compute_fold set counted_until = ${ago(5 * DAY)}::text::timestamp`
+    await run(withDays(90))
+    assert.ok((await daysOf('compute_minute')).includes(dayOf(-3)))
+    await computeFold.run(scene.context(withDays(90)))
+    await run(withDays(90))
+    assert.deepEqual(await daysOf('compute_minute'), ahead())
   })
 
   test('a late minute that is posted before the drop keeps its partition', async () => {
@@ -309,7 +324,10 @@ describe('expired history', () => {
 
   test('minutes of the default partition are deleted by the same rules, late ones stay', async () => {
     await run()
-    await sql`update compute_fold set folded_until = ${ago(2 * DAY)}::text::timestamp, closed_until = ${ago(2 * DAY)}::text::timestamp`
+    const line = ago(2 * DAY)
+    await sql`
+      update compute_fold set folded_until = ${line}::text::timestamp, closed_until = ${line}::text::timestamp,
+                              counted_until = ${line}::text::timestamp, count_closed_until = ${line}::text::timestamp`
     await post(
       sql,
       [-9, -4, -4].map((day, i) => ({ container: i, at: noon(day) })),

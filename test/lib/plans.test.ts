@@ -315,6 +315,15 @@ const examples: Record<string, Example[]> = {
     { path: '/compute/latest?namespace=odd', statements: 2, expiring: ['compute_latest'] },
   ],
   'GET /compute/nodes': [{ path: '/compute/nodes', isWhole: true }],
+  // What these read is counted with data: test/compute/workloads.get.test.ts and test/runtime/unshipped.get.test.ts.
+  'GET /compute/workloads/:namespace/:kind/:name': ['Deployment/web-7', 'Pod/pod-7'].map((workload) => ({
+    path: `/compute/workloads/ns-7/${workload}`,
+    isOpaque: true,
+  })),
+  'GET /runtime/unshipped': ['', '?namespace=ns-7&running=true&since=2024-04-30T23:00:00Z&limit=500'].map((query) => ({
+    path: `/runtime/unshipped${query}`,
+    isOpaque: true,
+  })),
   'GET /seccomp/denials': [
     '',
     '?since=2024-04-30T23:00:00Z&limit=500',

@@ -12,4 +12,5 @@ export {
   workloadSegment,
 } from './query.ts'
 export { ImageRuntime, imageDigest, WorkloadRuntime } from './record.ts'
+export { readUnshipped, UnshippedCursor, UnshippedFiles } from './unshipped.ts'
 export { PIECE_BYTES, readWorkload } from './workload.ts'

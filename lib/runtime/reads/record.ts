@@ -10,7 +10,7 @@ import { WATCHED_REASONS } from '../reasons.ts'
 /** The origins of files that were not part of an image. */
 export const UNSHIPPED_ORIGINS = ['deleted', 'writableLayer', 'memfd'] as const
 
-const kind = z.enum(KINDS).describe('Executed, or mapped executable.')
+export const kind = z.enum(KINDS).describe('Executed, or mapped executable.')
 const origin = z.enum(ORIGINS).describe('Where the file lived when it ran: the most suspicious that was seen.')
 const pathComplete = z.boolean().describe('False where `path` is the end of a path that was cut short.')
 export const imageDigest = z
@@ -18,12 +18,14 @@ export const imageDigest = z
   .regex(new RegExp(`^$|${DIGEST_PATTERN}`))
   .describe('Empty where the image is not resolved.')
 
+export const source = z
+  .enum(['ebpf', 'backfill'])
+  .describe('`backfill` where it ran already when watching began, and was not seen to start since.')
+
 export const WorkloadEntry = z.strictObject({
   path: z.string(),
   kind,
-  source: z
-    .enum(['ebpf', 'backfill'])
-    .describe('`backfill` where it ran already when watching began, and was not seen to start since.'),
+  source,
   origin,
   pathComplete,
   firstSeen: wireTime,

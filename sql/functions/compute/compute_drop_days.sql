@@ -1,4 +1,4 @@
--- Drops the partitions of days before `kept_from` and, for minutes, of days that are completely rolled up.
+-- Drops the partitions of days before `kept_from` and, for minutes, of days that are completely rolled up and counted.
 -- `is_held_up`: nothing was done, since another session held the table for longer than two seconds.
 create or replace function compute_drop_days(of_table text, kept_from date)
 returns table (dropped integer, is_held_up boolean)
@@ -14,7 +14,7 @@ declare
 begin
   dropped := 0;
   is_held_up := false;
-  select case when of_table = 'compute_minute' then f.folded_until else '-infinity' end into strict line
+  select case when of_table = 'compute_minute' then least(f.folded_until, f.counted_until) else '-infinity' end into strict line
          from compute_fold f;
   for day_of in
     select d.day, d.partition from compute_days(of_table) d where d.day < kept_from or d.day + 1 <= line order by d.day

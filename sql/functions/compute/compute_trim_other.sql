@@ -11,7 +11,7 @@ declare
   deleted bigint;
 begin
   if of_table = 'compute_minute' then
-    select f.folded_until::date into strict folded_day from compute_fold f;
+    select least(f.folded_until, f.counted_until)::date into strict folded_day from compute_fold f;
   end if;
   execute format('
     delete from %1$s where ctid = any (array(

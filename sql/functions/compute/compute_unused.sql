@@ -9,6 +9,8 @@ as $$
   where not exists (select from compute_latest l where l.container_uid = c.container_uid offset 0)
     and not exists (select from compute_minute m where m.container_id = c.id offset 0)
     and not exists (select from compute_folded f where f.container_id = c.id offset 0)
+    and not exists (select from compute_usage u where u.container_id = c.id offset 0)
+    and not exists (select from compute_uncounted u where u.container_id = c.id offset 0)
     and not exists (select from compute_contention p where p.victim_id = c.id offset 0)
   order by c.id
 $$;

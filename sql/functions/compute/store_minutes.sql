@@ -27,6 +27,7 @@ declare
   ahead constant interval := interval '300 s';
   is_folded constant boolean := resolution >= 300;
   line constant timestamp := compute_closed_until();
+  counted_line constant timestamp := (select f.count_closed_until from compute_fold f);
   moment timestamp;
   stored_ts timestamp;
   is_known_ahead boolean;
@@ -136,6 +137,22 @@ begin
     returning container_id)
   select coalesce(array_agg(s.container_id), '{}') into stored_ids
   from (select m.container_id from minute m union all select f.container_id from folded f) s;
+
+  if stored_ts < counted_line and not is_folded then
+    insert into compute_uncounted (container_id, ts, resolution_secs, cpu_usage_millis_avg, cpu_usage_millis_max,
+                                   mem_working_set_max, cpu_request_millis, cpu_limit_millis, mem_request, mem_limit,
+                                   cpu_nr_periods, cpu_nr_throttled, mem_oom_kill)
+    select m.container_id, m.ts, m.resolution_secs, m.cpu_usage_millis_avg, m.cpu_usage_millis_max,
+           m.mem_working_set_max, m.cpu_request_millis, m.cpu_limit_millis, m.mem_request, m.mem_limit,
+           m.cpu_nr_periods, m.cpu_nr_throttled, m.mem_oom_kill
+    from unnest(stored_ids) s(id)
+    cross join lateral (
+      select m.* from compute_minute m
+      where m.container_id = s.id and m.ts = stored_ts and m.resolution_secs = resolution
+      offset 0) m
+    order by m.container_id
+    on conflict (container_id, ts, resolution_secs) do nothing;
+  end if;
 
   if cardinality(stored_ids) < cardinality(array_positions(is_new, true)) then
     -- The same minute was posted meanwhile, at least in part.

@@ -1,0 +1,2 @@
+export { readSizing, withoutHistory } from './read.ts'
+export { WorkloadSizing } from './record.ts'
