@@ -203,7 +203,8 @@ export async function storeSyscalls(sql: postgres.Sql, row: Partial<Observed>): 
     ...row,
   }
   const json = JSON.stringify(whole)
-  const columns = 'namespace text, kind text, workload text, names text[], "firstSeen" timestamp[], images bigint[], digests text[], updated timestamp, reset timestamp, "isComplete" boolean'
+  const columns =
+    'namespace text, kind text, workload text, names text[], "firstSeen" timestamp[], images bigint[], digests text[], updated timestamp, reset timestamp, "isComplete" boolean'
   const from = `from json_to_record($1::text::json) r(${columns})`
   await sql.unsafe(
     `insert into workload_syscalls_seen (pod_namespace, workload_kind, workload_name, names, first_seen, last_seen,
