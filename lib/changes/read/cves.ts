@@ -90,20 +90,28 @@ const CVES = `
 const COUNTS = fixed<Row[]>(`
   with ${PAIRS},
   changed as materialized (
-    select v.*, row_number() over (partition by v.n, v.is_after
-                                   order by v.tier, v.is_used desc, v.severity, v.max_score desc nulls last, v.vuln_id) as nth
+    select v.*
     from asked a
     cross join ${CVES}
-    where l.numbers is not null and v.is_before <> v.is_after)
+    where l.numbers is not null and v.is_before <> v.is_after),
+  counts as materialized (
+    select v.n, v.is_after, v.tier, v.is_used, count(*) as count from changed v group by 1, 2, 3, 4),
+  first as materialized (
+    select v.*
+    from (select v.*, row_number() over (partition by v.n order by v.tier, v.is_used desc, v.severity,
+                                                                   v.max_score desc nulls last, v.vuln_id) as nth
+          from changed v
+          where v.is_after) v
+    where v.nth <= ${MAX_NAMED})
   select w.n, (select coalesce(json_agg(o.digest order by o.digest), '[]')
                from of_workloads o where o.n = w.n and o.sources is null) as missing,
          coalesce(c.sources, '[]') as sources,
          (select coalesce(json_agg(json_build_object('tier', g.tier, 'isUsed', g.is_used, 'count', g.count)), '[]')
-          from (select v.tier, v.is_used, count(*) from changed v where v.n = w.n and v.is_after group by 1, 2) g) as came,
-         (select count(*) from changed v where v.n = w.n and v.is_before)::float8 as went,
+          from counts g where g.n = w.n and g.is_after) as came,
+         coalesce((select sum(g.count) from counts g where g.n = w.n and not g.is_after), 0)::float8 as went,
          (select coalesce(json_agg(json_build_object('id', v.vuln_id, 'severity', v.severity, 'tier', v.tier,
                                                      'isUsed', v.is_used) order by v.nth), '[]')
-          from changed v where v.n = w.n and v.is_after and v.nth <= ${MAX_NAMED}) as first
+          from first v where v.n = w.n) as first
   from (select distinct p.n from pairs p) w
   left join common c on c.n = w.n`)
 

@@ -104,7 +104,7 @@ const statement = (containers: string, files: string) =>
     from (
       select j.n, j.container, f.*, count(*) over (partition by j.n) as total,
              row_number() over (partition by j.n
-                                order by f.rank desc, f.first_seen desc, j.container, f.kind, f.path collate "C") as place
+                                order by f.rank desc, f.first_seen desc, j.container, f.entry_kind, f.path collate "C") as place
       from asked a
       cross join (select j.n, k.kind, k.name, j.container from judged j join workloads k on k.n = j.n
                   where j.reason is null) j

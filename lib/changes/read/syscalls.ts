@@ -1,5 +1,6 @@
 /** Reads the observed syscalls of workloads with their times (docs/contract.md#changes). */
 import { fixed, type Gate } from '../../db/index.ts'
+import { parseNaive } from '../../time/timestamp.ts'
 import type { SyscallRecord } from '../syscalls.ts'
 import { isOf, type OfEach, ofEach, WORKLOADS, type WorkloadName, workloadsJson } from './workloads.ts'
 
@@ -13,7 +14,7 @@ const READ = fixed<Row[]>(`
   with asked as materialized (select $1::text as namespace, $2::text::json as workloads),
   ${WORKLOADS}
   select k.n, array_to_json(s.names) as names,
-         (select json_agg(wire_time(f.at) order by f.n) from unnest(s.first_seen) with ordinality f(at, n)) as "firstSeen",
+         array_to_json(s.first_seen) as "firstSeen",
          array_to_json(s.images) as masks, array_to_json(s.image_digests) as digests,
          wire_time(w.reset_at) as "resetAt", wire_time(w.updated_at) as "updatedAt",
          coalesce(c.pods > 0 and c.incomplete = 0, false) as "isComplete"
@@ -37,7 +38,7 @@ export async function readSyscallRecords(
     rows,
     ({ n: _, masks, firstSeen, ...row }): SyscallRecord | null => ({
       ...row,
-      firstSeen: firstSeen ?? [],
+      firstSeen: firstSeen.map((at) => at && parseNaive(at)),
       images: masks.map((mask) => Array.from({ length: MAX_IMAGES }, (_, i) => i).filter((i) => (mask >> i) & 1)),
     }),
     () => null,
