@@ -23,6 +23,11 @@ export async function storeContainers(sql: postgres.Sql, rows: readonly Partial<
     ...row,
   }))
   await sql`
+    insert into image (digest, tags, digest_kind, first_seen, last_seen)
+    select distinct digest, '{}'::text[], 'repo', now() at time zone 'utc', now() at time zone 'utc'
+    from json_to_recordset(${JSON.stringify(whole)}::text::json) r(digest text)
+    on conflict do nothing`
+  await sql`
     insert into workload_container (cluster_id, pod_namespace, workload_kind, workload_name, container_name,
                                     image_digest, container_kind, image_ref, security_context, pod_security,
                                     last_pod_name, state, first_seen, last_seen)
