@@ -362,15 +362,16 @@ const examples: Record<string, Example[]> = {
   })),
   // SBOMs, reports and files of both images are read whole; each read has a bound.
   'GET /images/:digest/diff/:other': [
-    { path: `/images/${imageDigest(7)}/diff/${imageDigest(8)}`, statements: 4, ...CHANGES },
-    { path: `/images/${imageDigest(0)}/diff/${imageDigest(9)}`, statements: 4, ...CHANGES },
+    { path: `/images/${imageDigest(7)}/diff/${imageDigest(8)}`, statements: 4, ...CHANGES, isWhole: true },
+    { path: `/images/${imageDigest(0)}/diff/${imageDigest(9)}`, statements: 4, ...CHANGES, isWhole: true },
   ],
   'GET /workloads/:namespace/:kind/:name/diff': [
     { path: '/workloads/ns-7/Deployment/web-57/diff', statements: 7, ...CHANGES },
     { path: '/workloads/ns-7/Deployment/web-57/diff?from=2024-04-30T00:00:00Z&to=2d', statements: 7, ...CHANGES },
     { path: '/workloads/ns-7/Deployment/nobody/diff', status: 404, statements: 2 },
   ],
-  'GET /changes': [{ path: '/changes?namespace=ns-7', statements: 7, ...CHANGES }],
+  // The containers of a namespace are read whole.
+  'GET /changes': [{ path: '/changes?namespace=ns-7', statements: 7, ...CHANGES, isWhole: true }],
   'GET /images/:digest/sbom': [
     `/images/${imageDigest(7)}/sbom`,
     `/images/${imageDigest(7)}/sbom?limit=500&after=5000&source=registry`,

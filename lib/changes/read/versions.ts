@@ -10,51 +10,48 @@ interface Row {
   readonly oldest: number | null
 }
 
-const newestAt = (time: string) => `
-    select v.revision, v.created_at, v.dimension_hashes ->> 'podSecurity' as hash,
-           v.dimension_hashes ->> 'syscalls' as syscalls_hash
-    from workload_profile_version v
-    where ${isOf('v')} and v.cluster_id = 'primary' and v.created_at <= ${time}
-    order by v.revision desc
-    limit 1`
+/** Versions of a workload that are looked at; `PROFILE_VERSIONS_MAX_PER_WORKLOAD` keeps fewer. */
+const MAX_VERSIONS = 10_000
 
-const content = (v: string) => `
-         (select json_build_object(
-            'revision', ${v}.revision, 'createdAt', wire_time(${v}.created_at), 'podSecurity', s.snapshot -> 'podSecurity',
-            'seccompProfile', s.snapshot -> 'syscalls' -> 'cr')
-          from workload_profile_version s
-          where ${isOf('s')} and s.revision = ${v}.revision and s.cluster_id = 'primary')`
+const version = (v: string) => `
+    left join lateral (
+      select ${v}.revision, ${v}.created_at, ${v}.snapshot, ${v}.dimension_hashes ->> 'podSecurity' as hash,
+             ${v}.dimension_hashes ->> 'syscalls' as syscalls_hash
+      from workload_profile_version ${v}
+      where ${isOf(v)} and ${v}.cluster_id = 'primary' and ${v}.revision = k.${v}_revision
+      offset 0) ${v} on true`
 
-// Snapshots are long, so they are read only where one of the parts differs. Where none does, both sides are the same.
+const shown = (v: string) => `
+         case
+           when ${v}.revision is null then null
+           when (older.hash, older.syscalls_hash) is distinct from (newer.hash, newer.syscalls_hash) then (
+             select json_build_object('revision', ${v}.revision, 'createdAt', wire_time(${v}.created_at),
+                                      'podSecurity', s."podSecurity", 'seccompProfile', s.syscalls -> 'cr')
+             from json_to_record(${v}.snapshot) s("podSecurity" json, syscalls json))
+           else json_build_object('revision', ${v}.revision, 'createdAt', wire_time(${v}.created_at))
+         end`
+
 const READ = fixed<Row[]>(`
   with asked as materialized (
     select $1::text as namespace, $2::text::json as workloads, $3::text::timestamp as since,
            $4::text::timestamp as until),
   ${WORKLOADS},
   pairs as materialized (
-    select k.n, k.kind, k.name, o.revision as oldest, f.revision as from_revision, f.created_at as from_created_at,
-           t.revision as to_revision, t.created_at as to_created_at,
-           (f.hash, f.syscalls_hash) is distinct from (t.hash, t.syscalls_hash) as is_changed
+    select k.n, k.kind, k.name, min(v.revision) as oldest,
+           max(v.revision) filter (where v.created_at <= a.since) as older_revision,
+           max(v.revision) filter (where v.created_at <= a.until) as newer_revision
     from asked a
     cross join workloads k
-    left join lateral (
-      select v.revision from workload_profile_version v where ${isOf('v')} and v.cluster_id = 'primary'
-      order by v.revision limit 1) o on true
-    left join lateral (${newestAt('a.since')}) f on true
-    left join lateral (${newestAt('a.until')}) t on true)
-  select k.n, k.oldest,
-         case when k.from_revision is not null and k.to_revision is not null then
-           case when k.is_changed then ${content('f')}
-                else json_build_object('revision', k.from_revision, 'createdAt', wire_time(k.from_created_at)) end
-         end as "from",
-         case when k.from_revision is not null and k.to_revision is not null then
-           case when k.is_changed then ${content('t')}
-                else json_build_object('revision', k.to_revision, 'createdAt', wire_time(k.to_created_at)) end
-         end as "to"
+    cross join lateral (
+      select v.revision, v.created_at
+      from workload_profile_version v
+      where ${isOf('v')} and v.cluster_id = 'primary'
+      order by v.revision desc
+      limit ${MAX_VERSIONS}) v
+    group by k.n, k.kind, k.name)
+  select k.n, k.oldest, ${shown('older')} as "from", ${shown('newer')} as "to"
   from asked a
-  cross join pairs k
-  cross join lateral (select k.from_revision as revision, k.from_created_at as created_at) f
-  cross join lateral (select k.to_revision as revision, k.to_created_at as created_at) t`)
+  cross join pairs k${version('older')}${version('newer')}`)
 
 /** Reads the versions of each of these workloads of a namespace. `from` and `to` are texts of times. */
 export async function readVersionRecords(
