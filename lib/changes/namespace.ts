@@ -184,13 +184,13 @@ function changedWorkload(
     untrustedImages: isKnown ? untrusted.length : null,
     uncheckedImages: isKnown ? checked.filter(({ verdict }) => verdict === null || verdict === 'unknown').length : null,
     findingsCame: came && { ...came },
-    urgentFindingsInUse: cves.value && cves.value.urgentInUse,
-    findingsWent: cves.value && cves.value.went,
+    urgentFindingsInUse: cves.value?.urgentInUse ?? null,
+    findingsWent: cves.value?.went ?? null,
     newEdges: edges.value && first.length,
     exposingEdges: edges.value && exposing.length,
     outsideEdges: edges.value && outside.length,
-    unshippedFiles: files.value && files.value.total,
-    newSyscalls: syscalls.value && syscalls.value.firstSeen.length,
+    unshippedFiles: files.value?.total ?? null,
+    newSyscalls: syscalls.value?.firstSeen.length ?? null,
     weakened,
   }
   const shows: Record<Signal, boolean> = {

@@ -186,7 +186,10 @@ test('GET /images/{digest}/diff/{other} 200: the results of the checks of both',
       ...{ digest: from, verdict: 'verified', reason: null, signers: [{ kind: 'key', keyFingerprint: 'aa' }] },
       checkedAt: '2026-01-02T00:00:00',
     },
-    to: { ...{ digest: to, verdict: 'unsigned', reason: 'no_signature', signers: [] }, checkedAt: '2026-01-03T00:00:00' },
+    to: {
+      ...{ digest: to, verdict: 'unsigned', reason: 'no_signature', signers: [] },
+      checkedAt: '2026-01-03T00:00:00',
+    },
   })
 })
 
@@ -217,10 +220,7 @@ test('GET /images/{digest}/diff/{other} 200: files that ran in one of two watche
   const { from, to } = await watchedPair()
   const { files, notKnown } = await read(from, to)
   const paths = ({ items }: { items: { kind: string; path: string }[] }) => items.map(({ kind, path }) => [kind, path])
-  assert.deepEqual(
-    [paths(files.onlyFrom), paths(files.onlyTo)],
-    [[['exec', '/bin/old']], [['lib', '/lib/new.so']]],
-  )
+  assert.deepEqual([paths(files.onlyFrom), paths(files.onlyTo)], [[['exec', '/bin/old']], [['lib', '/lib/new.so']]])
   assert.deepEqual(
     notKnown.filter(({ part }: Gap) => part === 'files'),
     [],

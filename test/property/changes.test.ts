@@ -282,7 +282,7 @@ test('the diff of a workload is what a model finds in everything stored, and GET
       const [item] = page.items
       assert.deepEqual(
         [item.counts.newEdges, item.counts.newSyscalls, item.counts.unshippedFiles === null],
-        [diff.edges && diff.edges.firstSeen.total, diff.syscalls && diff.syscalls.firstSeen.total, diff.files === null],
+        [diff.edges?.firstSeen.total ?? null, diff.syscalls?.firstSeen.total ?? null, diff.files === null],
       )
       const unshipped = diff.files?.firstRun.items.filter((one: Answer) => one.origin !== 'image') ?? []
       assert.equal(item.counts.unshippedFiles ?? 0, unshipped.length)
