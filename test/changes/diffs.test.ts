@@ -17,11 +17,11 @@ const sorted = (list: readonly string[]) => [...list].sort()
 
 type OneComponent = Pick<ComponentCount, 'name' | 'purl' | 'version'>
 const oneComponent: fc.Arbitrary<OneComponent> = fc.record({
-  name: fc.constantFrom('a', 'b', '__proto__'),
-  purl: fc.constantFrom(null, 'pkg:deb/a', 'pkg:deb/b'),
-  version: fc.constantFrom(null, '', '1', '2', '10', '3'),
+  name: fc.constantFrom('a', '__proto__'),
+  purl: fc.constantFrom(null, 'pkg:deb/a'),
+  version: fc.constantFrom(null, '', '1', '2', '10'),
 })
-const manyComponents = fc.array(oneComponent, { maxLength: 12 })
+const manyComponents = fc.array(oneComponent, { maxLength: 12, size: 'max' })
 
 /** Counts as the statement gives them: of each version on either side, also where both are equal. */
 function countsOf(from: readonly OneComponent[], to: readonly OneComponent[]): ComponentCount[] {
@@ -57,6 +57,10 @@ test('components: the diff applied to the older side gives the newer, versions a
       for (const one of changed) put(text(one.name, one.purl, one.to), one.count)
       for (const one of added) put(text(one.name, one.purl, one.version), one.count)
       assert.deepEqual(sorted(bag), sorted(to.map(({ name, purl, version }) => text(name, purl, version))))
+      for (const all of [added, removed, changed]) {
+        const once = new Set(all.map(({ count: _, ...one }) => JSON.stringify(one)))
+        assert.equal(once.size, all.length, 'what happened several times is one item with a count')
+      }
       // What could be paired is a change.
       const isLeft = (one: { name: string; purl: string | null }) => `${one.name} ${one.purl}`
       const both = added.filter((one) => removed.some((other) => isLeft(one) === isLeft(other)))
@@ -305,6 +309,7 @@ test('syscalls: what was first seen in the range, of a set that had begun before
         return assert.ok(!all.firstSeen.some((at) => at !== null && at <= from) && all.updatedAt > from)
       }
       assert.ok(all.resetAt === null || all.resetAt <= from)
+      assert.ok(all.updatedAt <= from || all.firstSeen.some((at) => at !== null && at <= from), 'it had begun')
       const seenBy = (moment: string) => all.names.filter((_, i) => (all.firstSeen[i] ?? '') <= moment)
       assert.deepEqual(sorted([...seenBy(from), ...value.firstSeen.map(({ name }) => name)]), sorted(seenBy(to)))
       if (value.onlyBefore === null) {

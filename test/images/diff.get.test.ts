@@ -48,7 +48,7 @@ test('GET /images/{digest}/diff/{other} 200: components that came, went and chan
     component('plain', { version: '1', type: 'jar' }),
   ])
   await storeSbom(app, to, 'operator-scanner', [
-    component('openssl', { version: '3.0.2', purl: 'pkg:deb/debian/openssl@3.0.2?arch=arm64&distro=debian-13' }),
+    component('openssl', { version: '3.0.2', purl: 'pkg:deb/debian/openssl@3.0.2?arch=arm64&vcs_url=git@x/y' }),
     deb('zlib', '1.2'),
     deb('new', '2'),
     component('@angular/core', { version: '16', purl: 'pkg:npm/@angular/core@16#sub' }),

@@ -427,7 +427,7 @@ test('the tiers of what came with an image are those of the profile of its workl
         finding(`CVE-2024-${random(n * 5 + i, 30)}`, {
           ...{
             package_name: `p-${i % 4}`,
-            class: 'os-pkgs',
+            class: i % 4 === 1 ? 'lang-pkgs' : 'os-pkgs',
             severity: random(n + i, 5),
             kev: i % 6 === 0 ? true : null,
           },
