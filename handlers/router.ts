@@ -2,6 +2,7 @@ import attestationPolicy from './attestations/policy.get.ts'
 import attestationsRunning from './attestations/running.get.ts'
 import attestations from './attestations.get.ts'
 import auditVerdicts from './audit/verdicts.get.ts'
+import changes from './changes.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
 import computeContention from './compute/contention.get.ts'
 import computeFindings from './compute/findings.get.ts'
@@ -17,6 +18,7 @@ import health from './health.get.ts'
 import imageTrust from './image-trust.get.ts'
 import imageAttestation from './images/attestation.get.ts'
 import imageAttestationPost from './images/attestation.post.ts'
+import imageDiff from './images/diff.get.ts'
 import imageByDigest from './images/digest.get.ts'
 import imageRuntime from './images/runtime.get.ts'
 import imageSbom from './images/sbom.get.ts'
@@ -70,6 +72,7 @@ import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
 import vulnerabilities from './vulnerabilities.get.ts'
 import workloadCapabilities from './workloads/capabilities.get.ts'
 import workloadContainers from './workloads/containers.get.ts'
+import workloadDiff from './workloads/diff.get.ts'
 import workloadExport from './workloads/export.get.ts'
 import recordWorkloadExport from './workloads/export.post.ts'
 import workloadPolicy from './workloads/networkpolicy.get.ts'
@@ -108,4 +111,5 @@ export const routes = [
   ...[computeFindings, computeWorkloads],
   ...[workloads, workloadProfile, workloadProfileVersions, workloadProfileVersion, workloadProfileDiff],
   ...[workloadExport, recordWorkloadExport],
+  ...[imageDiff, workloadDiff, changes],
 ]

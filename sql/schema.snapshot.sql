@@ -1543,6 +1543,11 @@ function public.credit_workload(of_namespace text, of_kind text, of_workload tex
 function public.current_facts(vuln text) returns TABLE(kev boolean, kev_date_added timestamp without time zone, epss
       real, epss_percentile real) language sql stable parallel safe
 
+function public.cve_changes(namespace text, numbers integer[], kinds text[], names text[], containers text[], digests
+      text[], are_after boolean[], are_current boolean[], sources text[]) returns TABLE(n integer, vuln_id text,
+      severity smallint, max_score real, is_fixable boolean, is_before boolean, is_after boolean, tier smallint, is_used
+      boolean) language sql stable
+
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json
       language sql stable
 

@@ -10,7 +10,7 @@ import { SIGNER_KINDS, type SignatureVerdict, VERDICTS, verdict } from './entry.
 import { reason } from './stored-result.ts'
 import { MAX_SUMMARY_BYTES } from './summary.ts'
 
-const Signer = z
+export const Signer = z
   .strictObject({
     kind: z.enum(SIGNER_KINDS),
     issuer: z.string().optional(),

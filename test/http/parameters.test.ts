@@ -31,7 +31,7 @@ const IGNORING = [
 ]
 
 const digest = `sha256:${'a'.repeat(64)}`
-const VALUES: Record<string, string> = { digest, revision: '1', id: 'CVE-2024-1', ip: '10.0.0.1' }
+const VALUES: Record<string, string> = { digest, other: digest, revision: '1', id: 'CVE-2024-1', ip: '10.0.0.1' }
 const concrete = (path: string) => path.replace(/:(\w+)/g, (_, name) => VALUES[name] ?? 'x')
 const reads = [...declaredRoutes(routes.flatMap((one) => one.routes)).keys()]
   .filter((name) => name.startsWith('GET '))
@@ -44,7 +44,7 @@ const known = (path: string): string[] =>
     .flatMap(({ handler }) => Object.keys(declarationOf(handler).query?.shape ?? {}))
 /** The required parameters of a route. */
 const needed = (path: string): string =>
-  ['/compute/latest', '/compute/contention'].includes(path) ? 'namespace=shop&' : ''
+  ['/compute/latest', '/compute/contention', '/changes'].includes(path) ? 'namespace=shop&' : ''
 
 test('each read route declares whether it refuses or ignores unknown parameters', () => {
   const said = new Map(reads.map((path) => [path, [] as (string | undefined)[]]))
@@ -145,14 +145,15 @@ const withCursor = reads.filter((path) => known(path).includes('after'))
 test('a blank after= is the first page of every list', async () => {
   assert.ok(withCursor.length >= 7, withCursor.join())
   for (const path of withCursor) {
-    const first = await get(concrete(path))
+    const first = await get(`${concrete(path)}?${needed(path)}`)
     assert.equal(first.status, 200, path)
     for (const blank of ['after=', 'after', 'after=%20%09', 'after=+']) {
-      const { status, text } = await get(`${concrete(path)}?${blank}`)
+      const { status, text } = await get(`${concrete(path)}?${needed(path)}${blank}`)
       // Time passes between the two requests.
-      const seen = (one: string) => one.replace(/"staleSeconds":\d+|"observedUntil":"[^"]*"/, '')
+      const seen = (one: string) =>
+        one.replace(/"staleSeconds":\d+|"observedUntil":"[^"]*"|"from":"[^"]*","to":"[^"]*"/, '')
       assert.deepEqual([status, seen(text)], [200, seen(first.text)], `${path}?${blank}`)
     }
-    assert.equal((await get(`${concrete(path)}?after=x!`)).status, 400, path)
+    assert.equal((await get(`${concrete(path)}?${needed(path)}after=x!`)).status, 400, path)
   }
 })

@@ -232,6 +232,12 @@ const PROFILE = {
   expiring: ['runtime_capability', 'runtime_executable', 'seccomp_denial'],
 }
 
+/** The statements of changes: each reads the records of some workloads or images whole, up to a bound. */
+const CHANGES = {
+  ...{ isOpaque: true, isCounted: true, walked: ['flow_edge_cursor', 'flow_edge_pending'] },
+  expiring: ['runtime_executable', 'workload_profile_version'],
+}
+
 /** At least one example for each route that queries the database. */
 const examples: Record<string, Example[]> = {
   'GET /pod/info': [
@@ -363,6 +369,18 @@ const examples: Record<string, Example[]> = {
     isCounted: true,
     isWhole: /kev|vuln_id|tier/.test(query),
   })),
+  // SBOMs, reports and files of both images are read whole; each read has a bound.
+  'GET /images/:digest/diff/:other': [
+    { path: `/images/${imageDigest(7)}/diff/${imageDigest(8)}`, statements: 4, ...CHANGES, isWhole: true },
+    { path: `/images/${imageDigest(0)}/diff/${imageDigest(9)}`, statements: 4, ...CHANGES, isWhole: true },
+  ],
+  'GET /workloads/:namespace/:kind/:name/diff': [
+    { path: '/workloads/ns-7/Deployment/web-57/diff', statements: 7, ...CHANGES },
+    { path: '/workloads/ns-7/Deployment/web-57/diff?from=2024-04-30T00:00:00Z&to=2d', statements: 7, ...CHANGES },
+    { path: '/workloads/ns-7/Deployment/nobody/diff', status: 404, statements: 2 },
+  ],
+  // The containers of a namespace are read whole.
+  'GET /changes': [{ path: '/changes?namespace=ns-7', statements: 7, ...CHANGES, isWhole: true }],
   'GET /images/:digest/sbom': [
     `/images/${imageDigest(7)}/sbom`,
     `/images/${imageDigest(7)}/sbom?limit=500&after=5000&source=registry`,

@@ -21,6 +21,8 @@ const WITH: Record<string, Record<string, string>> = {
   '/flows': { since: '', until: '', follow: 'false', resume: '', after: '' },
   '/flows/edges': { since: '', until: '', after: '' },
   '/workloads/{namespace}/{kind}/{name}/profile/diff': { to: '' },
+  '/workloads/{namespace}/{kind}/{name}/diff': { from: '', to: '' },
+  '/changes': { since: '' },
 }
 
 for (const [path, { get }] of Object.entries(document.paths)) {

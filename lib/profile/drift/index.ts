@@ -1,3 +1,3 @@
 export { type DriftFacts, readDriftFacts } from './facts.ts'
 export { judgeDrift } from './judge.ts'
-export type { Rejudge } from './regression.ts'
+export { type Rejudge, type Weakened, weakened } from './regression.ts'

@@ -42,22 +42,41 @@ export function regression(baseline: Baseline | null, now: PodSecuritySnapshot, 
   if (baseline === null) return notEvaluated('securityContextRegression', 'no_baseline')
   const [before, after] = [rejudge(baseline.podSecurity), rejudge(now)]
   if (before.pod === null || after.pod === null) return notEvaluated('securityContextRegression', 'no_container_data')
-  const parts = [
-    { name: null, old: before.pod, part: after.pod },
-    ...[...after.containers].map(([name, part]) => ({ name, old: before.containers.get(name), part })),
-  ]
   return checked(
-    parts.flatMap(({ name, old, part }) => {
-      if (!old) return []
-      const newlyFailing = part.failing.filter((check) => !old.failing.includes(check) && !old.unjudged.includes(check))
-      if (newlyFailing.length === 0) return []
+    weakened(before, after).map(({ container, newlyFailing, levelFrom, levelTo }) => {
       const severity = newlyFailing.some(isBaseline) ? 'high' : 'medium'
-      const title = `The security context of ${name === null ? 'the pod' : `container ${name}`} has become weaker`
+      const title = `The security context of ${container === null ? 'the pod' : `container ${container}`} has become weaker`
       const detail = `Checks that passed before fail now: ${newlyFailing.join(', ')}.`
-      const compared = { newlyFailing, levelFrom: old.level, levelTo: part.level }
-      return [found('securityContextRegression', severity, name, { title, detail }, compared)]
+      return found(
+        'securityContextRegression',
+        severity,
+        container,
+        { title, detail },
+        { newlyFailing, levelFrom, levelTo },
+      )
     }),
   )
+}
+
+/** The pod (null) or a container with checks that passed before and fail now. */
+export interface Weakened {
+  readonly container: string | null
+  readonly newlyFailing: Check[]
+  readonly levelFrom: Level
+  readonly levelTo: Level
+}
+
+/** Compares the pod, and each container of both. A check that could not be made before has not passed. */
+export function weakened(before: ReturnType<Rejudge>, after: ReturnType<Rejudge>): Weakened[] {
+  const parts = [
+    { container: null, old: before.pod, part: after.pod },
+    ...[...after.containers].map(([container, part]) => ({ container, old: before.containers.get(container), part })),
+  ]
+  return parts.flatMap(({ container, old, part }) => {
+    if (!old || !part) return []
+    const newlyFailing = part.failing.filter((check) => !old.failing.includes(check) && !old.unjudged.includes(check))
+    return newlyFailing.length === 0 ? [] : [{ container, newlyFailing, levelFrom: old.level, levelTo: part.level }]
+  })
 }
 
 /** The checks of the level `restricted` come last. */

@@ -1,1 +1,1 @@
-export { judgeSyscalls, syscallsSnapshot } from './judge.ts'
+export { isAudit, judgeSyscalls, syscallsSnapshot } from './judge.ts'

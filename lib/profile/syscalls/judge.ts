@@ -11,7 +11,9 @@ type Resource = NonNullable<Observed['cr']>
 
 /** Default actions that only watch. */
 const AUDITS = ['SCMP_ACT_LOG', 'SCMP_ACT_ALLOW']
-const modeOf = ({ defaultAction }: Resource) => (AUDITS.includes(defaultAction) ? 'audit' : 'enforce')
+/** Whether a resource only watches. */
+export const isAudit = ({ defaultAction }: Pick<Resource, 'defaultAction'>) => AUDITS.includes(defaultAction)
+const modeOf = (resource: Resource) => (isAudit(resource) ? 'audit' : 'enforce')
 
 /** `observed` is the entry of GET /seccomp/profiles for the workload; null where nothing was observed. */
 export function judgeSyscalls(observed: Observed | null): Judged<Syscalls> {

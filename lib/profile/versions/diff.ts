@@ -58,7 +58,8 @@ function rulesDiff(from: readonly SnapshotRule[], to: readonly SnapshotRule[]) {
   return { added: only(now, old), removed: only(old, now) }
 }
 
-function podSecurityDiff(from: Snapshot['podSecurity'] | null, to: Snapshot['podSecurity']) {
+/** Compares the parts of pod security; without an older one, everything was added. */
+export function podSecurityDiff(from: Snapshot['podSecurity'] | null, to: Snapshot['podSecurity']) {
   const { pairs, ...names } = compared<unknown>(from?.containers ?? {}, to.containers)
   const containers = pairs
     .map(({ name, from: old, to: now }) => ({ fields: fieldsDiff(old, now), name }))
@@ -82,7 +83,7 @@ function syscallsDiff(from: Snapshot['syscalls'] | null, to: Snapshot['syscalls'
 }
 
 /** Null where both are the same. */
-const change = <T>(from: T | null, to: T | null): Change<T> =>
+export const change = <T>(from: T | null, to: T | null): Change<T> =>
   canonicalJson(from) === canonicalJson(to) ? null : { from, to }
 
 function without(list: readonly string[], other: readonly string[]): string[] {

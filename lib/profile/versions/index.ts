@@ -1,7 +1,16 @@
-export { diffOf } from './diff.ts'
+export { change, diffOf, podSecurityDiff } from './diff.ts'
 export { canonicalJson, type DimensionHashes, type HashedSnapshot, hashSnapshot } from './hash.ts'
 export { readPair, type StoredContent } from './pair.ts'
-export { ProfileDiff, type Version, VersionPage, type VersionPosture, WholeVersion } from './record.ts'
+export {
+  changed,
+  ProfileDiff,
+  podSecurityChanges,
+  SeccompResource,
+  type Version,
+  VersionPage,
+  type VersionPosture,
+  WholeVersion,
+} from './record.ts'
 export { revisionNotFound, revisionOrNull, revisionSegment, VERSION_REFUSALS } from './revision.ts'
 export { type StoredVersion, storeFailure, storeProfile, storeVersion } from './store.ts'
 export {

@@ -58,7 +58,7 @@ export const WholeVersion = z
 
 /** Null: unchanged. */
 export type Change<T> = { readonly from: T | null; readonly to: T | null } | null
-const changed = <S extends z.ZodType>(value: S) =>
+export const changed = <S extends z.ZodType>(value: S) =>
   z.strictObject({ from: value.nullable(), to: value.nullable() }).nullable().describe('Null where it is the same.')
 
 const FieldChange = z
@@ -80,6 +80,15 @@ const Rule = z
   .meta({ id: 'ProfileRule' })
 const ContainerNames = { containersAdded: names, containersRemoved: names }
 
+/** The changes of pod security between two snapshots. */
+export const podSecurityChanges = {
+  containers: z.array(z.strictObject({ fields: z.array(FieldChange), name: z.string() })),
+  ...ContainerNames,
+  level: changed(z.enum(LEVELS)),
+  pod: z.array(FieldChange),
+}
+export const SeccompResource = z.strictObject({ defaultAction: z.string(), hash: z.string(), name: z.string() })
+
 const DiffDimensions = z.strictObject({
   images: z.strictObject({
     changed: z.boolean(),
@@ -87,18 +96,12 @@ const DiffDimensions = z.strictObject({
     ...ContainerNames,
   }),
   network: z.strictObject({ added: z.array(Rule), changed: z.boolean(), removed: z.array(Rule) }),
-  podSecurity: z.strictObject({
-    changed: z.boolean(),
-    containers: z.array(z.strictObject({ fields: z.array(FieldChange), name: z.string() })),
-    ...ContainerNames,
-    level: changed(z.enum(LEVELS)),
-    pod: z.array(FieldChange),
-  }),
+  podSecurity: z.strictObject({ changed: z.boolean(), ...podSecurityChanges }),
   syscalls: z.strictObject({
     added: names,
     captureLevel: changed(z.string()),
     changed: z.boolean(),
-    cr: changed(z.strictObject({ defaultAction: z.string(), hash: z.string(), name: z.string() })),
+    cr: changed(SeccompResource),
     removed: names,
   }),
 })
