@@ -63,6 +63,8 @@ import serviceInfo from './svc/info.get.ts'
 import serviceByAddress from './svc/ip.get.ts'
 import serviceSpec from './svc/spec.post.ts'
 import version from './version.get.ts'
+import vulnerabilityDecisionPut from './vulnerabilities/decision.put.ts'
+import vulnerabilityDecisions from './vulnerabilities/decisions.get.ts'
 import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
 import vulnerabilities from './vulnerabilities.get.ts'
 import workloadCapabilities from './workloads/capabilities.get.ts'
@@ -91,6 +93,7 @@ export const routes = [
   ...[images, imageByDigest, workloadContainers],
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
   ...[vulnerabilities, vulnerabilityExposure],
+  ...[vulnerabilityDecisionPut, vulnerabilityDecisions],
   ...[imageAttestationPost, imageAttestation, attestations, attestationsRunning],
   ...[attestationPolicy, imageTrust],
   ...[seccompExport, seccompExportPost],
