@@ -1548,6 +1548,8 @@ function public.decisions_for_image(of_digest text, vulns text[]) returns TABLE(
       smallint, pod_namespace text, workload_kind text, workload_name text, package_name text, package_purl text,
       is_settled boolean, decided_at timestamp without time zone, shown json) language plpgsql stable
 
+function public.decisions_of_image(of_digest text) returns SETOF vuln_decision language plpgsql stable
+
 function public.delete_attestations(digests text[]) returns integer language plpgsql
 
 function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer)
