@@ -151,6 +151,8 @@ test('GET /images/{digest}/vex 404: no decision, or only for a workload, a names
 
 // ---- Round trips ----------------------------------------------------------------------------------------------------
 
+const forget = () => roomy.sql`truncate vuln_decision, vex_document, vex_statement`
+
 /** The statements of an OpenVEX document, one for each product and subcomponent. */
 const flatOpenVex = ({ statements, timestamp }: Json): string[] =>
   statements
@@ -249,6 +251,7 @@ const openVexStatement = (digest: string) =>
 test('GET /images/{digest}/vex 200: what comes in as OpenVEX goes out as the same statements', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(openVexStatement('DIGEST'), { minLength: 1, maxLength: 5 }), async (statements) => {
+      await forget()
       const digest = newDigest()
       const here = JSON.parse(
         JSON.stringify(statements)
@@ -307,6 +310,7 @@ test('GET /images/{digest}/vex 200: what comes in as CycloneDX goes out as the s
       fc.array(one, { minLength: 1, maxLength: 4 }),
       fc.array(one, { minLength: 1, maxLength: 2 }),
       async (first, second) => {
+        await forget()
         const digest = newDigest()
         const of = (some: Json[], curl: string) =>
           cycloneDx(
