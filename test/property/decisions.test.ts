@@ -12,7 +12,7 @@ import { container, digestOf, replica } from '../support/images.ts'
 import { finding, storeFindings } from '../support/supply-chain.ts'
 
 const app = await startApp(TOKENS)
-const RUNS = depth(12, 500)
+const RUNS = depth(8, 500)
 
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
 type Json = any
@@ -134,10 +134,14 @@ type Finding = Story['findings'][number]
 
 /** What a finding shows: the reason of its decision, and whether it is decided everywhere. */
 function shownOf(finding: Finding, made: readonly Made[], { runs }: Story): [string | null, boolean] {
-  const here = made
-    .filter(({ vuln, part }) => vuln === finding.vuln && PARTS[part]![1].includes(finding.package))
-    .sort(inOrder)
   const places = runs.filter(({ image }) => image === finding.image).map((one) => one.place)
+  // The repository of an image that no container has is not known.
+  const isKnown = ({ type }: Scope) => type !== 'repository' || places.length > 0
+  const here = made
+    .filter(
+      ({ vuln, part, scope }) => vuln === finding.vuln && PARTS[part]![1].includes(finding.package) && isKnown(scope),
+    )
+    .sort(inOrder)
   const first = here.find((one) => [null, ...places].some((at) => isAbout(one.scope, finding.image, at)))
   const isSettled = (at: (typeof places)[number] | null) => {
     const best = here.find((one) => isAbout(one.scope, finding.image, at))
