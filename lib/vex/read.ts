@@ -19,11 +19,13 @@ const COUNT = fixed<{ count: number }[]>('select count(*)::int as count from dec
 const READ = fixed<Record<'shown' | 'format' | 'content' | 'product' | 'repository', string | null>[]>(`
   with found as materialized (
     select d from decisions_of_image($1) d)
-  select decision_shown(f.d)::text as shown, v.format, s.content::text as content, (f.d).product::text as product,
+  select decision_shown(f.d)::text as shown,
+         (select v.format from vex_document v where v.document_id = (f.d).document_id) as format,
+         (select s.content::text from vex_statement s
+          where s.document_id = (f.d).document_id and s.position = (f.d).statement_position) as content,
+         (f.d).product::text as product,
          (select m.repository from image m where m.digest = $2) as repository
   from found f
-  left join vex_document v on v.document_id = (f.d).document_id
-  left join vex_statement s on s.document_id = (f.d).document_id and s.position = (f.d).statement_position
   order by (f.d).document_id nulls first, (f.d).statement_position, (f.d).id`)
 
 /** Returns how many decisions a document about the image has. */
