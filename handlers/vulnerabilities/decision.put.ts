@@ -3,9 +3,6 @@ import { PutDecision, PutOutcome, putDecision } from '../../lib/decisions/index.
 import { access, body, params, route, sendJson } from '../../lib/http/index.ts'
 import { vulnerabilityId } from '../../lib/supply-chain/exposure.ts'
 
-/** The longest texts, each character as an escape, and the names of the scope. */
-const MAX_DECISION_BYTES = 32 * 1_024
-
 const Params = z.object({ id: vulnerabilityId })
 
 /**
@@ -19,10 +16,6 @@ export default route({
     'back. The same decision again changes nothing.',
   answer: PutOutcome,
   also: { 409: 'As many decisions hold as may hold at once.' },
-}).put(
-  '/vulnerabilities/:id/decision',
-  access('supplychain'),
-  params(Params),
-  body(PutDecision, MAX_DECISION_BYTES),
-  async (c) => sendJson(c, await putDecision(c.get('deps').db.ingest, c.req.valid('param').id, c.req.valid('json'))),
+}).put('/vulnerabilities/:id/decision', access('supplychain'), params(Params), body(PutDecision), async (c) =>
+  sendJson(c, await putDecision(c.get('deps').db.ingest, c.req.valid('param').id, c.req.valid('json'))),
 )

@@ -71,7 +71,6 @@ const MAX_BYTES: Record<string, number> = {
   'POST /seccomp/denials': 4_194_304,
   'POST /networkpolicy/try': 1_048_576,
   'POST /vex': 1_048_576,
-  'PUT /vulnerabilities/{id}/decision': 32_768,
   'POST /runtime/executables': 8_388_608,
   'POST /pod/compute/batch': 16_777_216,
   'POST /pod/compute/history/batch': 16_777_216,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { MAX_HISTORY, MAX_HOLDING } from '../../lib/decisions/words.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import {
   affected,
@@ -325,8 +326,8 @@ test('PUT /vulnerabilities/{id}/decision 403: agents may not decide', async () =
   assertForbidden(await put(app, 'CVE-1', decision(), TOKENS.BROKER_TOKEN_INGEST), 'supplychain')
 })
 
-test('PUT /vulnerabilities/{id}/decision 413: a body of more than 32 KiB', async () => {
-  const { status } = await put(app, newCve(), decision({ why: 'x'.repeat(33_000) }))
+test('PUT /vulnerabilities/{id}/decision 413: a body of more than 2 MiB', async () => {
+  const { status } = await put(app, newCve(), decision({ why: 'x'.repeat(MAX_CORE_BODY_BYTES) }))
   assert.equal(status, 413)
 })
 
