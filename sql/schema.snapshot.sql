@@ -1544,9 +1544,7 @@ function public.decision_scope(d vuln_decision) returns json language sql stable
 
 function public.decision_shown(d vuln_decision) returns json language sql stable parallel safe
 
-function public.decisions_for_image(of_digest text, vulns text[]) returns TABLE(vuln_id text, id bigint, scope_rank
-      smallint, pod_namespace text, workload_kind text, workload_name text, package_name text, package_purl text,
-      is_settled boolean, decided_at timestamp without time zone, shown json) language plpgsql stable
+function public.decisions_for_image(of_digest text, vulns text[]) returns jsonb language plpgsql stable
 
 function public.decisions_of_image(of_digest text) returns SETOF vuln_decision language plpgsql stable
 

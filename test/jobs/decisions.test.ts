@@ -25,8 +25,8 @@ test('a decision that is over is noted as expired at the end of its last day, an
 
 test('a decision that holds today stays', async () => {
   const { id } = await affected(app)
-  const [{ today }] = (await sql`select to_char(now() at time zone 'utc', 'YYYY-MM-DD') as today`) as never
-  await decide(app, id, { until: today })
+  const [row] = await sql`select to_char(now() at time zone 'utc', 'YYYY-MM-DD') as today`
+  await decide(app, id, { until: row!.today })
   await refresh(app)
   assert.deepEqual(
     (await history(id)).map((one: Fields) => [one.holds, one.endedHow]),
