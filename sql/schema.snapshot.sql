@@ -1719,9 +1719,9 @@ function public.posted_containers(doc json) returns TABLE(n bigint, workload big
       text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text,
       state_reason text) language sql stable parallel safe
 
-function public.purl_matches(decided text, found text) returns boolean language sql immutable parallel safe
+function public.purl_matches(decided text, found text) returns boolean language plpgsql immutable strict parallel safe
 
-function public.purl_parts(purl text) returns text[] language sql immutable parallel safe
+function public.purl_parts(purl text) returns text[] language plpgsql immutable strict parallel safe
 
 function public.ran_as_init(container_kind text, state text) returns boolean language sql immutable parallel safe
 

@@ -15,7 +15,8 @@ begin
     own as materialized (
       select (select m.repository from image m where m.digest = of_digest) as repository),
     held as materialized (
-      select n.vuln_id as of_vuln, d.*
+      select n.vuln_id as of_vuln, d.id, d.scope_rank, d.pod_namespace, d.workload_kind, d.workload_name,
+             d.package_name, d.package_purl, d.decision, d.decided_at
       from names_of_vulns(vulns) n
       join vuln_decision d on d.name = n.name and d.ended_at is null
       where (d.holds_until is null or d.holds_until >= (now() at time zone 'utc')::date)

@@ -2,10 +2,13 @@
 -- decided one has a version; and each qualifier that the decided one has (docs/contract.md#decisions). Null without a
 -- package URL.
 create or replace function purl_matches(decided text, found text) returns boolean
-language sql immutable parallel safe
+language plpgsql immutable strict parallel safe
 as $$
-  select d.parts[1] = f.parts[1] and (d.parts[2] is null or d.parts[2] is not distinct from f.parts[2])
-         and (d.parts[3] = '' or string_to_array(d.parts[3], '&') <@ string_to_array(f.parts[3], '&'))
-  from (select purl_parts(decided) as parts offset 0) d
-  cross join (select purl_parts(found) as parts offset 0) f
+declare
+  d text[] := purl_parts(decided);
+  f text[] := purl_parts(found);
+begin
+  return d[1] = f[1] and (d[2] is null or d[2] is not distinct from f[2])
+         and (d[3] = '' or string_to_array(d[3], '&') <@ string_to_array(f[3], '&'));
+end
 $$;
