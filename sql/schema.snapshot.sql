@@ -1719,7 +1719,7 @@ function public.posted_containers(doc json) returns TABLE(n bigint, workload big
       text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text,
       state_reason text) language sql stable parallel safe
 
-function public.purl_matches(decided text, found text) returns boolean language plpgsql immutable strict parallel safe
+function public.purl_matches(decided text, purl text) returns boolean language plpgsql immutable strict parallel safe
 
 function public.purl_parts(purl text) returns text[] language plpgsql immutable strict parallel safe
 
