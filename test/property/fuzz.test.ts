@@ -565,8 +565,8 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
       ),
       package: good`null  "openssl"  "pkg:deb/debian/MARKERMARKER@1%3A2?arch=amd64"  "pkg:"`,
       decision: good`"accepted"  "will_not_fix"  "affected"  null`,
-      justification: good`null  null  "component_not_present"`,
-      until: good`null  "2999-12-31"  "2020-01-01"`,
+      justification: good`null`,
+      until: good`null  "2999-12-31"`,
       by: NAME,
       why: NAME,
     },
@@ -577,7 +577,7 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
       '@id': good`"MARKERMARKER"  "urn:fuzz"`,
       author: NAME,
       timestamp: good`"2026-01-01T00:00:00Z"  "2999-01-01T00:00:00+02:00"`,
-      version: good`1  2  0  9007199254740993`,
+      version: good`1  2  0  9007199254740991`,
       statements: either(
         [
           4,
