@@ -24,6 +24,7 @@ import imageRuntime from './images/runtime.get.ts'
 import imageSbom from './images/sbom.get.ts'
 import imageSbomPost from './images/sbom.post.ts'
 import imageSbomCycloneDx from './images/sbom-cyclonedx.get.ts'
+import imageVex from './images/vex.get.ts'
 import imageVulnerabilities from './images/vulnerabilities.get.ts'
 import imageVulnerabilitiesPost from './images/vulnerabilities.post.ts'
 import images from './images.get.ts'
@@ -68,6 +69,9 @@ import serviceInfo from './svc/info.get.ts'
 import serviceByAddress from './svc/ip.get.ts'
 import serviceSpec from './svc/spec.post.ts'
 import version from './version.get.ts'
+import vex from './vex.post.ts'
+import vulnerabilityDecisionPut from './vulnerabilities/decision.put.ts'
+import vulnerabilityDecisions from './vulnerabilities/decisions.get.ts'
 import vulnerabilityExposure from './vulnerabilities/exposure.get.ts'
 import vulnerabilities from './vulnerabilities.get.ts'
 import workloadCapabilities from './workloads/capabilities.get.ts'
@@ -97,6 +101,7 @@ export const routes = [
   ...[images, imageByDigest, workloadContainers],
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
   ...[vulnerabilities, vulnerabilityExposure],
+  ...[vulnerabilityDecisionPut, vulnerabilityDecisions, vex, imageVex],
   ...[imageAttestationPost, imageAttestation, attestations, attestationsRunning],
   ...[attestationPolicy, imageTrust],
   ...[seccompExport, seccompExportPost],

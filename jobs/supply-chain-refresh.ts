@@ -4,8 +4,10 @@ import { countStaleLinks, relinkAll } from './supply-chain/relink.ts'
 import {
   countChanged,
   countChangedImages,
+  endDecisions,
   expireAliases,
   findChangedImages,
+  forgetDecisions,
   forgetUse,
   judgeContainers,
   nameFindings,
@@ -28,8 +30,9 @@ const REFRESH: readonly Step[] = [
   findChangedImages,
   refreshFacts,
   countChanged,
+  endDecisions,
 ]
-const DELETE: readonly Step[] = [expireSets, deletePayloads, expireAliases, forgetUse]
+const DELETE: readonly Step[] = [expireSets, deletePayloads, expireAliases, forgetUse, forgetDecisions]
 
 /**
  * Links payloads to the images that run, names findings by the known aliases, links files that ran to the packages that

@@ -462,6 +462,13 @@ table public.cve_alias with (fillfactor=80)
   CREATE INDEX cve_alias_by_vuln ON public.cve_alias USING btree (upper(vuln_id))
   CREATE UNIQUE INDEX cve_alias_pkey ON public.cve_alias USING btree (vuln_id, alias)
 
+table public.cve_decided with (fillfactor=80)
+  vuln_id text collate "C" not null
+  scope_namespace text collate "C" not null
+  workloads bigint not null
+  constraint cve_decided_pkey PRIMARY KEY (vuln_id, scope_namespace)
+  CREATE UNIQUE INDEX cve_decided_pkey ON public.cve_decided USING btree (vuln_id, scope_namespace)
+
 table public.cve_detail with (fillfactor=80)
   vuln_id text collate "C" not null
   max_score real
@@ -708,6 +715,7 @@ table public.image_finding
   epss_percentile real
   aliases text[] not null default '{}'::text[]
   omitted bigint not null default 0
+  status smallint
   constraint image_finding_severity_check CHECK (((severity >= 0) AND (severity <= 5)))
   constraint image_finding_pkey PRIMARY KEY (digest, source, severity, vuln_id, package_name, installed_version)
   CREATE INDEX image_finding_by_cve ON public.image_finding USING btree (upper(vuln_id), digest, source)
@@ -1267,6 +1275,71 @@ table public.use_news
   CREATE INDEX use_news_by_image ON public.use_news USING btree (image_digest)
   CREATE UNIQUE INDEX use_news_pkey ON public.use_news USING btree (id)
 
+table public.vex_document
+  document_id text collate "C" not null
+  format text collate "C" not null
+  version bigint not null
+  author text not null
+  issued_at timestamp without time zone not null
+  content_hash text collate "C" not null
+  received_at timestamp without time zone not null
+  constraint vex_document_format_check CHECK ((format = ANY (ARRAY['openvex'::text, 'cyclonedx'::text])))
+  constraint vex_document_pkey PRIMARY KEY (document_id)
+  CREATE INDEX vex_document_oldest ON public.vex_document USING btree (received_at)
+  CREATE UNIQUE INDEX vex_document_pkey ON public.vex_document USING btree (document_id)
+
+table public.vex_statement
+  document_id text collate "C" not null
+  "position" bigint not null
+  content json not null
+  constraint vex_statement_pkey PRIMARY KEY (document_id, "position")
+  CREATE UNIQUE INDEX vex_statement_pkey ON public.vex_statement USING btree (document_id, "position")
+
+table public.vuln_decision
+  id bigint not null generated always as identity
+  vuln_id text collate "C" not null
+  name text collate "C" not null
+  scope_rank smallint not null
+  pod_namespace text collate "C"
+  workload_kind text collate "C"
+  workload_name text collate "C"
+  image_digest text collate "C"
+  repository text collate "C"
+  package_name text collate "C"
+  package_purl text collate "C"
+  decision text collate "C" not null
+  justification text collate "C"
+  holds_until date
+  decided_by text not null
+  reason text not null
+  decided_at timestamp without time zone not null
+  document_id text collate "C"
+  document_version bigint
+  statement_position bigint
+  product json
+  ended_at timestamp without time zone
+  ended_how text collate "C"
+  ended_by text
+  ended_reason text
+  constraint vuln_decision_decision_check CHECK ((decision = ANY (ARRAY['accepted'::text, 'not_affected'::text,
+      'will_not_fix'::text, 'affected'::text, 'fixed'::text, 'under_investigation'::text])))
+  constraint vuln_decision_ended_how_check CHECK ((ended_how = ANY (ARRAY['replaced'::text, 'withdrawn'::text,
+      'expired'::text])))
+  constraint vuln_decision_scope_rank_check CHECK (((scope_rank >= 0) AND (scope_rank <= 3)))
+  constraint vuln_decision_pkey PRIMARY KEY (id)
+  CREATE INDEX vuln_decision_ended ON public.vuln_decision USING btree (ended_at) WHERE (ended_at IS NOT NULL)
+  CREATE INDEX vuln_decision_expiring ON public.vuln_decision USING btree (holds_until) WHERE ((ended_at IS NULL) AND
+      (holds_until IS NOT NULL))
+  CREATE INDEX vuln_decision_history ON public.vuln_decision USING btree (name, id)
+  CREATE INDEX vuln_decision_holding ON public.vuln_decision USING btree (name) WHERE (ended_at IS NULL)
+  CREATE INDEX vuln_decision_of_document ON public.vuln_decision USING btree (document_id) WHERE ((ended_at IS NULL) AND
+      (document_id IS NOT NULL))
+  CREATE INDEX vuln_decision_of_image ON public.vuln_decision USING btree (image_digest) WHERE ((ended_at IS NULL) AND
+      (image_digest IS NOT NULL))
+  CREATE INDEX vuln_decision_of_repository ON public.vuln_decision USING btree (repository) WHERE ((ended_at IS NULL)
+      AND (repository IS NOT NULL))
+  CREATE UNIQUE INDEX vuln_decision_pkey ON public.vuln_decision USING btree (id)
+
 table public.workload_container with (fillfactor=80)
   cluster_id text collate "C" not null
   pod_namespace text collate "C" not null
@@ -1519,6 +1592,10 @@ function public.contribution_rank(c syscall_contribution, is_awaited boolean) re
 function public.count_cves(max_cves bigint, lanes integer, lane integer) returns TABLE(rows bigint, cves bigint)
       language sql strict
 
+function public.count_decided(vulns text[]) returns bigint language plpgsql
+
+function public.count_decided_under(names text[]) returns void language plpgsql
+
 function public.count_flow_edges(at_once integer, open_secs double precision) returns TABLE(flows bigint, is_last
       boolean) language sql strict
 
@@ -1556,6 +1633,14 @@ function public.cves_of_images(images text[], whole_images text[], whole_package
       boolean, packages text[], sources text[], join_rank smallint, is_provable boolean, used text[]) language sql
       stable
 
+function public.decision_scope(d vuln_decision) returns json language sql stable parallel safe
+
+function public.decision_shown(d vuln_decision) returns json language sql stable parallel safe
+
+function public.decisions_for_image(of_digest text, vulns text[]) returns jsonb language plpgsql stable
+
+function public.decisions_of_image(of_digest text) returns SETOF vuln_decision language plpgsql stable
+
 function public.delete_attestations(digests text[]) returns integer language plpgsql
 
 function public.delete_payload(of_digest text, of_source text, days integer, grace_hours integer, window_secs integer)
@@ -1569,6 +1654,8 @@ function public.denials_gap(namespace text, is_watched boolean, retention_days i
 
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
 
+function public.digests_of_image(of_digest text) returns TABLE(digest text) language sql stable parallel safe
+
 function public.display_names(names text[], shown jsonb) returns text[] language sql immutable parallel safe
 
 function public.distinct_texts(lists jsonb) returns text[] language sql immutable parallel safe
@@ -1581,6 +1668,8 @@ function public.edge_of_flow(t traffic) returns TABLE(traffic_type text, pod_nam
       pod_workload_name text, pod_name text, peer_kind text, peer_namespace text, peer_workload_kind text,
       peer_workload_name text, peer_name text, traffic_in_out_ip text, is_public boolean, port text, ip_protocol text,
       decision text) language sql immutable parallel safe
+
+function public.end_expired_decisions(max_rows bigint) returns bigint language plpgsql strict
 
 function public.exact_links(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint)
       language sql stable parallel safe
@@ -1603,6 +1692,8 @@ function public.first_of_two(kept anyelement, other anyelement) returns anyeleme
 function public.fnv1a_64(words text) returns text language plpgsql immutable strict parallel safe
 
 function public.fold_path(path text) returns text language plpgsql immutable parallel safe
+
+function public.forget_decisions(max_rows bigint, days bigint, max_kept bigint) returns bigint language plpgsql strict
 
 function public.forget_use(max_rows bigint) returns bigint language sql strict
 
@@ -1651,6 +1742,8 @@ function public.is_public_ip(address inet) returns boolean language sql immutabl
 
 function public.is_running(w workload_container, window_secs integer) returns boolean language sql stable parallel safe
 
+function public.is_settled(decision text) returns boolean language sql immutable parallel safe
+
 function public.is_use_current(asked text) returns boolean language sql stable parallel safe
 
 function public.is_workload_of(seen_kind text, seen_name text, kind text, name text) returns boolean language sql
@@ -1678,6 +1771,8 @@ function public.link_report(written image_report) returns void language plpgsql
 function public.live_pods_of(namespace text, kind text, name text) returns TABLE(pod_name text, node_name text,
       running_containers text[]) language sql stable parallel safe
 
+function public.lock_decisions() returns void language sql
+
 function public.lock_workload_syscalls(of_namespace text, of_kind text, of_workload text) returns void language sql
 
 function public.max_platform_reports() returns integer language sql immutable parallel safe
@@ -1695,6 +1790,8 @@ function public.merged_value(posted anyelement, stored anyelement, is_other bool
 
 function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint)
       language sql stable parallel safe
+
+function public.names_of_vulns(vulns text[]) returns TABLE(vuln_id text, name text) language sql stable parallel safe
 
 function public.network_exposure(namespaces text[], kinds text[], names text[], since timestamp without time zone)
       returns TABLE(n bigint, pods bigint, flows bigint, ingress_flows bigint, other_namespaces bigint, unattributed
@@ -1737,6 +1834,10 @@ function public.posted_containers(doc json) returns TABLE(n bigint, workload big
       text, workload_name text, pod_name text, container_name text, container_kind text, image_ref text, image_digest
       text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text,
       state_reason text) language sql stable parallel safe
+
+function public.purl_matches(decided text, purl text) returns boolean language plpgsql immutable strict parallel safe
+
+function public.purl_parts(purl text) returns text[] language plpgsql immutable strict parallel safe
 
 function public.ran_as_init(container_kind text, state text) returns boolean language sql immutable parallel safe
 
@@ -1828,6 +1929,8 @@ function public.store_attestation(document json) returns text language plpgsql
 
 function public.store_capabilities(doc json, post uuid) returns void language plpgsql
 
+function public.store_decision(sent json, max_holding bigint, max_history bigint) returns json language plpgsql
+
 function public.store_denials(document json) returns TABLE(workload_namespace text, workload_kind text, workload_name
       text, action text, denials double precision) language plpgsql
 
@@ -1867,6 +1970,9 @@ function public.store_samples(document json, container_uids text[], pod_uids tex
       bigint[], omitted_waits bigint[]) returns void language plpgsql
 
 function public.store_sbom(header json, page json, rows text) returns json language plpgsql
+
+function public.store_vex(document json, statements text, decisions text, max_holding bigint, max_documents bigint)
+      returns json language plpgsql
 
 function public.syscall_senders(of_pod text, of_namespace text, sent_at timestamp without time zone, moment timestamp
       without time zone) returns TABLE(pod_namespace text, instance text, workload_kind text, workload_name text,

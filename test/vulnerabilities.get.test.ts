@@ -56,7 +56,7 @@ const row = (vuln_id: string, fields: Partial<Row> = {}): Row => ({
 
 /** Replaces the summary by these rows, with no other facts about the vulnerabilities. */
 async function hold(rows: Row[], { sql }: Pick<App, 'sql'> = app): Promise<void> {
-  await sql`truncate cve_summary, cve_detail, cve_fact, cve_summary_state, cve_package, cve_alias`
+  await sql`truncate cve_summary, cve_detail, cve_fact, cve_summary_state, cve_package, cve_alias, cve_decided`
   await sql`insert into cve_summary select * from json_populate_recordset(null::cve_summary, ${JSON.stringify(rows)}::text::json)`
   await sql`insert into cve_detail select distinct vuln_id, null::real, '{openssl}'::text[], '{registry}'::text[] from cve_summary`
 }
@@ -83,6 +83,7 @@ test('GET /vulnerabilities 200: every key in wire order', async () => {
   await app.sql`
     update cve_detail set max_score = 9.8, package_count = 7, packages = '{zlib,curl}', sources = '{operator-scanner,db-matcher}' where vuln_id = 'CVE-1'`
   await app.sql`insert into cve_fact (vuln_id, kev, epss, epss_percentile) values ('CVE-1', true, 0.25, 0.9)`
+  await app.sql`insert into cve_decided (vuln_id, scope_namespace, workloads) values ('CVE-1', '', 4), ('CVE-1', 'shop', 1), ('CVE-2', 'shop', 1)`
   await app.sql`insert into cve_alias (vuln_id, alias) values ('CVE-1', 'PYSEC-1'), ('CVE-1', 'GHSA-1'), ('CVE-1', 'ghsa-1'), ('CVE-3', 'X')`
   await app.sql`insert into cve_summary_state (refreshed_at) values ('2024-05-01T10:00:00.120000')`
   const { staleSeconds, ...page } = await list()
@@ -111,6 +112,7 @@ test('GET /vulnerabilities 200: every key in wire order', async () => {
       unknownWorkloads: 5,
       notObservedWorkloads: 4,
       exposedWorkloads: 6,
+      decidedWorkloads: 4,
     },
     {
       id: 'CVE-2',
@@ -136,6 +138,7 @@ test('GET /vulnerabilities 200: every key in wire order', async () => {
       unknownWorkloads: 1,
       notObservedWorkloads: 0,
       exposedWorkloads: 0,
+      decidedWorkloads: 0,
     },
   ]
   assert.equal(
@@ -482,6 +485,7 @@ test('GET /vulnerabilities 200: counts that the job made from payloads and pods'
     unknownWorkloads: 2,
     notObservedWorkloads: 0,
     exposedWorkloads: 0,
+    decidedWorkloads: 0,
   })
   assert.deepEqual(
     (await list({ running: 'true' }, other)).items.map(({ id }: { id: string }) => id),

@@ -1,6 +1,7 @@
 /** Steps of the job that are functions of the database: each call takes one batch and says where the next begins. */
 import type postgres from 'postgres'
 import type { Database, Sql } from '../../lib/db/index.ts'
+import { HISTORY_DAYS, MAX_ENDED } from '../../lib/decisions/words.ts'
 import { inBatches, type JobContext, joinPasses, type Pass } from '../job.ts'
 import { held, laneHeld } from '../locks.ts'
 
@@ -20,6 +21,8 @@ const USES_FORGOTTEN = 10_000
  * two batches.
  */
 const LANES = 2
+const DECISIONS_ENDED = 500
+const DECISIONS_FORGOTTEN = 5_000
 /** No statement of ingest takes as long. */
 const SETTLED_AFTER_SECS = 120
 
@@ -200,4 +203,29 @@ export const expireAliases = (context: JobContext): Promise<Pass> =>
     (sql, first) => sql`
     select a.deleted as rows, case when a.aliases >= ${ALIASES_EXAMINED} then ${ALIASES_EXAMINED}::int end as next
     from expire_aliases((${first})::bigint) a`,
+  )
+
+/**
+ * Ends decisions whose last day is over. They have not held since; this notes it, and counts their vulnerabilities
+ * again.
+ */
+export const endDecisions = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    1_000,
+    String(DECISIONS_ENDED),
+    (sql, first) => sql`
+    select e.rows, case when e.rows >= ${DECISIONS_ENDED} then ${DECISIONS_ENDED}::int end as next
+    from end_expired_decisions((${first})::bigint) e(rows)`,
+  )
+
+/** Deletes the history of decisions beyond its days and its number, and documents as old that say nothing any more. */
+export const forgetDecisions = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    1_000,
+    String(DECISIONS_FORGOTTEN),
+    (sql, first) => sql`
+    select f.rows, case when f.rows >= ${DECISIONS_FORGOTTEN} then ${DECISIONS_FORGOTTEN}::int end as next
+    from forget_decisions((${first})::bigint, ${HISTORY_DAYS}, ${MAX_ENDED}) f(rows)`,
   )

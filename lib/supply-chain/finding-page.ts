@@ -10,6 +10,7 @@
 
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
+import { decidedHere, decisionOf, findingDecision } from '../decisions/shown.ts'
 import { writeCursor } from '../http/request/cursor.ts'
 import { wireTime } from '../http/request/fields.ts'
 import { digestText } from '../images/digest.ts'
@@ -29,6 +30,7 @@ import {
 } from './in-use.ts'
 import { answering, answeringColumns, answeringFields, readAnswering } from './reports.ts'
 import { SEVERITIES, severityName, severityRuns } from './severity.ts'
+import { nameOfStatus, statusName } from './status.ts'
 
 /** A finding, merged from all sources (docs/contract.md#findings). */
 export const Finding = z
@@ -65,6 +67,10 @@ export const Finding = z
     sources: z.array(z.string()),
     reportDigests: z.array(digestText),
     ...findingUsage,
+    status: statusName
+      .nullable()
+      .describe('What the scanners say about a fix; the least reassuring where they differ, null where none says it.'),
+    ...findingDecision,
   })
   .meta({ id: 'Finding' })
 
@@ -249,18 +255,22 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
              sum(r.omitted)::bigint                                    as omitted,
              array(select min(r.wire_source) from rows r group by r.source order by r.source) as sources,
              array(select distinct r.digest from rows r order by 1)    as report_digests,
-             bool_or(package_coverage(r.package_type, r.class, r.package_purl) <> 'interpreted') as is_observable
+             bool_or(package_coverage(r.package_type, r.class, r.package_purl) <> 'interpreted') as is_observable,
+             ${nameOfStatus('min(r.status)')}                          as status
       from rows r) m
     cross join lateral current_facts(p.vuln_id) k
     cross join lateral alias_list(p.vuln_id) a),
+  ${decidedHere('array(select distinct p.vuln_id from page p)')},
   used as (
     select m.*, ${isInUse('e.state')} as in_use, ${stateName('e.state')} as in_use_state,
            ${detail('e', 'package_coverage(m.package_type, m.class, m.package_purl)')} as in_use_detail,
-           ${nameOfTier('t.tier')} as tier, t.tier_factors
+           ${nameOfTier('t.tier')} as tier, t.tier_factors,
+           d.decision, d.decided
     from merged m
     cross join lateral (${evidence('m.package_name', 'm.is_observable')}) e
     cross join lateral (select m.kev, m.epss) k
-    cross join lateral (${urgency('m')}) t)
+    cross join lateral (${urgency('m')}) t
+    cross join lateral (${decisionOf('m')}) d)
   select ${answeringColumns(
     'vulnerabilities',
     { from: 'effective', order: 'e.nth' },

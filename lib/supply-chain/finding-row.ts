@@ -19,6 +19,7 @@ import {
   requiredText,
 } from './fields.ts'
 import { severityNumber } from './severity.ts'
+import { STATUSES, statusNumber } from './status.ts'
 import { cleanDistinct, cleanKeys } from './text.ts'
 
 export const MAX_VENDORS = 8
@@ -66,6 +67,14 @@ export const PostedFinding = z
       .describe(
         '`CRITICAL`, `HIGH`, `MEDIUM`, `LOW` or `NONE`, in any case; `important` is `HIGH`, `moderate` `MEDIUM`, ' +
           '`negligible` and `unimportant` `NONE`; anything else is `UNKNOWN`, whatever the score.',
+      ),
+    status: z
+      .string()
+      .nullish()
+      .transform(statusNumber)
+      .describe(
+        `What the vendor of the package says about a fix: \`Status\` of Trivy (${STATUSES.join(', ')}) or ` +
+          '`fix.state` of Grype (fixed, not-fixed, wont-fix, unknown), in any case; any other word is absent.',
       ),
     score: optionalReal,
     cvss: optional(recordOf(optional(PostedScores))).describe(
@@ -117,8 +126,9 @@ export function findingRow(posted: PostedFinding, where: string) {
     kev_date_added: posted.kev_date_added || undefined,
     epss: posted.epss,
     epss_percentile: posted.epss_percentile,
-    // JSON leaves undefined keys out, so a payload without these two has the same hash as before they existed.
+    // JSON leaves undefined keys out, so a payload without these three has the same hash as before they existed.
     aliases: aliases.length > 0 ? aliases : undefined,
+    status: posted.status,
     /** Number of aliases, fixed versions and file paths that were cut; never 0. */
     omitted: omitted || undefined,
   }

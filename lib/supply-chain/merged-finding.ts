@@ -35,6 +35,7 @@ export class MergedFinding {
     const row = this.#row
     this.#unite(later)
     row.severity = Math.min(row.severity, later.severity)
+    row.status = least(row.status, later.status)
     row.score = highest(row.score, later.score)
     // The spread sets the order (earliest occurrence first); the last part restores this row's own values.
     row.cvss = Object.fromEntries(Object.entries({ ...row.cvss, ...later.cvss, ...row.cvss }).slice(0, MAX_VENDORS))
@@ -95,6 +96,9 @@ class BoundedUnion {
 
 const highest = (one: number | undefined, other: number | undefined) =>
   one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
+
+const least = (one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined ? (one ?? other) : Math.min(one, other)
 
 // Canonical timestamps sort in the order of time.
 const earliest = (one: string | undefined, other: string | undefined) =>

@@ -51,6 +51,7 @@ const Vulnerability = z
     unknownWorkloads: count,
     notObservedWorkloads: count,
     exposedWorkloads: count.describe('Workloads that more than nodes and their own namespace were seen to reach.'),
+    decidedWorkloads: count.describe('Workloads in which all findings of it are decided; they count in all others.'),
   })
   .meta({ id: 'Vulnerability' })
 
@@ -157,12 +158,14 @@ const pageRows = (sources: string, walked: string) => `
            ${nameOfTier('p.tier')} as tier,
            p.executed_workloads, p.loaded_workloads,
            p.workloads - p.executed_workloads - p.loaded_workloads - p.not_observed_workloads as unknown_workloads,
-           p.not_observed_workloads, p.exposed_workloads
+           p.not_observed_workloads, p.exposed_workloads,
+           least(coalesce(k.workloads, 0), p.workloads) as decided_workloads
     from page p
     cross join lateral (select ${stateOf('p')} as state) u
     cross join lateral alias_list(p.vuln_id) a
     left join cve_detail d on d.vuln_id = p.vuln_id
-    left join cve_fact f on f.vuln_id = p.vuln_id) v on true
+    left join cve_fact f on f.vuln_id = p.vuln_id
+    left join cve_decided k on k.vuln_id = p.vuln_id and k.scope_namespace = p.scope_namespace) v on true
   order by v.place, v.rank, v.id`
 
 const SUMMARY = fixed(`

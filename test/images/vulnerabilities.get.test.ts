@@ -133,6 +133,9 @@ test('GET /images/{digest}/vulnerabilities 200: every field of a report and of a
     },
     tier: 'P0',
     tierFactors: ['in_use:unknown', 'kev', 'epss>=0.1', 'severity:critical', 'exposure:unknown'],
+    status: null,
+    decision: null,
+    decided: false,
   }
   assert.equal(
     JSON.stringify(found),
@@ -161,7 +164,7 @@ test('GET /images/{digest}/vulnerabilities 200: unknown values of a report and o
   assert.deepEqual([reports[0].join, reports[0].osEosl, reports[0].sbomSources], ['report_digest', false, []])
   assert.deepEqual(nulls(items[0]), [
     ...['score', 'title', 'primaryUrl', 'target', 'class', 'publishedAt', 'lastModifiedAt'],
-    ...['kev', 'kevDateAdded', 'epss', 'epssPercentile', 'inUse'],
+    ...['kev', 'kevDateAdded', 'epss', 'epssPercentile', 'inUse', 'status', 'decision'],
   ])
   assert.deepEqual(
     [items[0].package, items[0].cvss, items[0].filePaths],

@@ -240,7 +240,7 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
         epss: 0.5,
         epss_percentile: 0.25,
       },
-      ...{ aliases: [], omitted: 0 },
+      ...{ aliases: [], omitted: 0, status: null },
     },
     {
       ...{
@@ -253,7 +253,7 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
         ...none,
         ...unknown,
       },
-      ...{ fixed_versions: [], cvss: {}, file_paths: [], aliases: [], omitted: 0 },
+      ...{ fixed_versions: [], cvss: {}, file_paths: [], aliases: [], omitted: 0, status: null },
     },
   ])
 })

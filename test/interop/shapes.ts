@@ -23,6 +23,7 @@ const FINDING: Shape = {
   ...{ filePaths: 'strings', kev: '?boolean', kevDateAdded: '?naive', epss: '?number', epssPercentile: '?number' },
   ...{ sources: 'strings', reportDigests: 'strings', inUse: '?boolean', inUseState: 'string', inUseDetail: DETAIL },
   ...{ tier: 'string', tierFactors: 'strings', '*aliases': 'strings', '*omitted': 'int' },
+  ...{ '*status': '?string', '*decision': '?string', '*decided': 'boolean' },
 }
 export const FINDINGS: Shape = {
   ...{ digest: 'string', reports: [REPORT], items: [FINDING], nextAfter: '?string' },
@@ -33,7 +34,7 @@ const VULNERABILITY: Shape = {
   ...{ packages: 'strings', sources: 'strings', images: 'int', workloads: 'int', runningWorkloads: 'int' },
   ...{ namespaces: 'int', weakestJoin: 'string', inUse: '?boolean', inUseState: 'string', tier: '?string' },
   ...{ executedWorkloads: 'int', loadedWorkloads: 'int', unknownWorkloads: 'int', notObservedWorkloads: 'int' },
-  ...{ exposedWorkloads: 'int', '*aliases': 'strings', '*packageCount': 'int' },
+  ...{ exposedWorkloads: 'int', '*aliases': 'strings', '*packageCount': 'int', '*decidedWorkloads': 'int' },
 }
 export const LIST: Shape = {
   ...{ items: [VULNERABILITY], nextAfter: '?string', computedAt: '?naive', staleSeconds: '?int', '*order': 'string' },

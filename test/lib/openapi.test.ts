@@ -70,6 +70,7 @@ const MAX_BYTES: Record<string, number> = {
   'POST /runtime/coverage': 4_194_304,
   'POST /seccomp/denials': 4_194_304,
   'POST /networkpolicy/try': 1_048_576,
+  'POST /vex': 1_048_576,
   'POST /runtime/executables': 8_388_608,
   'POST /pod/compute/batch': 16_777_216,
   'POST /pod/compute/history/batch': 16_777_216,
@@ -307,6 +308,20 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
     ...{ about: '', asOf: '2024-05-01T10:00:00', observedSince: null, labelsAsOf: null },
     ...{ evaluated: 0, allowed: 0, denied: 0, unknown: 0 },
     ...{ policies: [], deniedEdges: [], moreDenied: 0, unknownReasons: [] },
+  }
+  const put = { scope: { type: 'all' }, decision: 'accepted', by: 'a', why: 'b' }
+  const decided = {
+    ...{ id: 1, vulnerability: 'CVE-1', decision: 'accepted', justification: null, scope: { type: 'all' } },
+    ...{ package: null, until: null, by: 'a', why: 'b', decidedAt: T, origin: null },
+  }
+  const vex = {
+    ...{ status: 'stored', document: 'd', format: 'openvex', version: 1, storedVersion: 1, accepted: 0, ignored: 1 },
+    statements: [
+      {
+        ...{ statement: 0, vulnerability: 'CVE-1', outcome: 'ignored', decisions: 0 },
+        ignored: [{ reason: 'no_product', product: null }],
+      },
+    ],
   }
   return {
     'POST /images/:digest/vulnerabilities': {
@@ -776,6 +791,57 @@ const EXAMPLES: Record<string, { bodies: [boolean, unknown][]; answers: [boolean
         [false, { ...trial, denied: '0' }],
         [false, { ...trial, asOf: null }],
         [false, { ...trial, more: 1 }],
+      ],
+    },
+    'POST /vex': {
+      bodies: [
+        [true, { '@context': 'x' }],
+        [true, {}],
+        [false, []],
+        [false, 'x'],
+        [false, null],
+      ],
+      answers: [
+        [true, vex],
+        [true, { ...vex, statements: [] }],
+        [false, { ...vex, status: 'new' }],
+        [false, { ...vex, accepted: -1 }],
+        [false, { ...vex, statements: [{ ...vex.statements[0], ignored: [{ reason: 'x', product: null }] }] }],
+        [false, { ...vex, more: 1 }],
+      ],
+    },
+    'PUT /vulnerabilities/:id/decision': {
+      bodies: [
+        [true, put],
+        [true, { ...put, decision: null, package: null, until: null, justification: null, more: 1 }],
+        [true, { ...put, scope: { type: 'workload', namespace: 'n', kind: 'k', name: 'w' }, until: '2099-02-28' }],
+        [
+          true,
+          {
+            ...put,
+            scope: { type: 'repository', repository: 'r' },
+            package: 'pkg:npm/a',
+            justification: 'component_not_present',
+          },
+        ],
+        [false, { ...put, scope: { type: 'workload', namespace: 'n', name: 'w' } }],
+        [false, { ...put, scope: { type: 'image', digest: 'sha256:1' } }],
+        [false, { ...put, scope: 'all' }],
+        [false, { ...put, decision: 'ignored' }],
+        [false, { ...put, decision: undefined }],
+        [false, { ...put, justification: 'because' }],
+        [false, { ...put, until: 'tomorrow' }],
+        [false, { ...put, by: ' ' }],
+        [false, { ...put, why: 'x'.repeat(1_025) }],
+        [false, { ...put, package: '' }],
+      ],
+      answers: [
+        [true, { status: 'withdrawn', decision: null }],
+        [true, { status: 'stored', decision: decided }],
+        [true, { status: 'unchanged', decision: { ...decided, origin: { document: 'd', version: 1, statement: 0 } } }],
+        [false, { status: 'stored' }],
+        [false, { status: 'stored', decision: { ...decided, decision: 'ignored' } }],
+        [false, { status: 'stored', decision: { ...decided, scope: { type: 'cluster' } } }],
       ],
     },
     'POST /pod/traffic/batch': {

@@ -366,7 +366,7 @@ const examples: Record<string, Example[]> = {
     '?tier=P0,P1&in_use=executed',
   ].map((query) => ({
     path: `/images/${imageDigest(7)}/vulnerabilities${query}`,
-    isCounted: true,
+    ...{ isCounted: true, isOpaque: true },
     isWhole: /kev|vuln_id|tier/.test(query),
   })),
   // SBOMs, reports and files of both images are read whole; each read has a bound.
@@ -483,6 +483,16 @@ const examples: Record<string, Example[]> = {
     ),
     { path: `/vulnerabilities?after=${Buffer.from('[2,3,"CVE-7"]').toString('base64url')}` },
   ],
+  // Functions that are planned by themselves: few decisions are about one vulnerability or image.
+  'GET /vulnerabilities/:id/decisions': [
+    { path: '/vulnerabilities/CVE-7/decisions' },
+    { path: '/vulnerabilities/GHSA-7/decisions?limit=500&after=100' },
+  ],
+  'GET /images/:digest/vex': [
+    { path: `/images/${imageDigest(7)}/vex`, statements: 2, isOpaque: true },
+    { path: `/images/${imageDigest(7)}/vex?format=cyclonedx`, statements: 2, isOpaque: true },
+    { path: `/images/${imageDigest(0)}/vex`, status: 404, isOpaque: true },
+  ],
   'GET /images/:digest/attestation': [
     { path: `/images/${imageDigest(7)}/attestation` },
     { path: `/images/${imageDigest(0)}/attestation`, status: 404 },
@@ -579,6 +589,8 @@ const WITHOUT = new Set([
   'POST /seccomp/profiles/:namespace/:kind/:name/reset',
   'POST /images/:digest/vulnerabilities',
   'POST /images/:digest/sbom',
+  'POST /vex',
+  'PUT /vulnerabilities/:id/decision',
   'POST /images/:digest/attestation',
   'POST /runtime/capabilities',
   'POST /runtime/coverage',
@@ -789,6 +801,11 @@ describe('plans', () => {
              timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01'
       from generate_series(1, ${ROWS}::int) n
       where n % 1000 <> 7`
+    await sql`
+      insert into vuln_decision (vuln_id, name, scope_rank, image_digest, decision, decided_by, reason, decided_at)
+      select 'CVE-' || n, 'CVE-' || n, 1, 'sha256:' || lpad(to_hex(n), 64, '0'), 'accepted', 'a', 'b', timestamp '2024-05-01'
+      from generate_series(1, ${ROWS}::int) n`
+    await sql`insert into cve_decided select 'CVE-' || n, '', 1 from generate_series(1, ${ROWS}::int) n`
     await sql`insert into cve_alias (vuln_id, alias) select 'CVE-' || n, 'GHSA-' || n from generate_series(1, ${ROWS}::int) n`
     await sql.unsafe('analyze')
   })

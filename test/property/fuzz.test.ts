@@ -341,6 +341,7 @@ const FINDINGS: Fields = {
     package: values`{"name":"zlib","version":"1"}  {"name":"curl","version":"8","type":"deb","purl":"pkg:deb/curl@8"}`,
     fixed_version: values`"2"  null  ""`,
     severity: values`"HIGH"  " low"  "MARKERMARKER"`,
+    status: values`"affected"  " wont-fix"  null`,
     score: values`9.8  null  1e400`,
     cvss: values`{}  null  {"nvd":{"v3_score":9.8,"v3_vector":"x"}}  {"__proto__":{"v3_score":1}}`,
     title: values`"MARKERMARKER"  null`,
@@ -547,6 +548,53 @@ const TEMPLATES: Record<string, { fields: Fields; list?: true }> = {
       kind: good`"NetworkPolicy"`,
       metadata: good`{"name":"fuzz"}  {"name":"fuzz","namespace":"fuzz"}`,
       spec: good`{"podSelector":{}}  {"podSelector":{"matchLabels":{"a":"b"}},"egress":[{"to":[{"ipBlock":{"cidr":"::/0"}}]}]}`,
+    },
+  },
+  '/vulnerabilities/:id/decision': {
+    fields: {
+      scope: either(
+        [
+          4,
+          one([
+            ...values`{"type":"all"}  {"type":"namespace","namespace":"fuzz"}  {"type":"repository","repository":"team/app"}`,
+            '{"type":"workload","namespace":"fuzz","kind":"Deployment","name":"MARKERMARKER"}',
+            `{"type":"image","digest":"${DIGESTS[0]}"}`,
+          ]),
+        ],
+        [1, hostile],
+      ),
+      package: good`null  "openssl"  "pkg:deb/debian/MARKERMARKER@1%3A2?arch=amd64"  "pkg:"`,
+      decision: good`"accepted"  "will_not_fix"  "affected"  null`,
+      justification: good`null`,
+      until: good`null  "2999-12-31"`,
+      by: NAME,
+      why: NAME,
+    },
+  },
+  '/vex': {
+    fields: {
+      '@context': good`"https://openvex.dev/ns/v0.2.0"`,
+      '@id': good`"MARKERMARKER"  "urn:fuzz"`,
+      author: NAME,
+      timestamp: good`"2026-01-01T00:00:00Z"  "2999-01-01T00:00:00+02:00"`,
+      version: good`1  2  0  9007199254740991`,
+      statements: either(
+        [
+          4,
+          listOf({
+            vulnerability: values`{"name":"CVE-2026-1"}  {"name":"MARKERMARKER","aliases":["CVE-2026-2"]}  {"name":""}`,
+            status: values`"affected"  "not_affected"  "fixed"  "MARKERMARKER"`,
+            justification: values`null  "component_not_present"`,
+            products: [
+              `[{"@id":"pkg:oci/app@${DIGESTS[0]}","subcomponents":[{"@id":"openssl"},{"@id":"pkg:deb/a%"}]}]`,
+              '[{"@id":"pkg:npm/MARKERMARKER@1"}]',
+              '[]',
+              'null',
+            ],
+          }),
+        ],
+        [1, hostile],
+      ),
     },
   },
   // The route ignores its body, but a client may send one.

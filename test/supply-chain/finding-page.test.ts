@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import type { Gate, Sql } from '../../lib/db/index.ts'
 import { type FindingCursor, type FindingFilter, readFindings } from '../../lib/supply-chain/finding-page.ts'
 import { SEVERITIES } from '../../lib/supply-chain/severity.ts'
+import { STATUSES } from '../../lib/supply-chain/status.ts'
 import { SOURCES } from '../../lib/wire-names/index.ts'
 import { startApp } from '../support/app.ts'
 import { depth, onlyFull } from '../support/depth.ts'
@@ -54,6 +55,7 @@ const row = fc.record({
   epss_percentile: known(0.125, 0.875),
   aliases: some('GHSA-1', 'ghsa-2', 'PYSEC-3'),
   omitted: fc.nat(2),
+  status: fc.option(fc.nat(STATUSES.length - 1)),
   callsAdvisory: fc.boolean(),
 })
 type Row = Omit<typeof row extends fc.Arbitrary<infer T> ? T : never, 'vuln' | 'callsAdvisory'> & { vuln_id: string }
@@ -100,6 +102,7 @@ const inOrder = (a: Place, b: Place) => a[0] - b[0] || bytes(a[1], b[1]) || byte
 const highest = (values: (number | null)[]) =>
   values.reduce((a, b) => (a === null ? b : b === null ? a : Math.max(a, b)), null)
 const lowest = (values: (string | null)[]) => values.filter((one) => one !== null).sort()[0] ?? null
+const least = (values: (number | null)[]) => values.filter((one) => one !== null).sort((a, b) => a - b)[0] ?? null
 const DESCRIPTIVE = ['title', 'primary_url', 'target', 'class', 'published_at', 'last_modified_at']
 const sorted = (values: string[]) => [...new Set(values)].sort(bytes)
 
@@ -136,6 +139,7 @@ function storedRows(sent: Row[], posted: Row[]): Row[] {
       file_paths: sorted(rows.flatMap((r) => r.file_paths)),
       aliases: sorted(rows.flatMap((r) => r.aliases)),
       omitted: rows.reduce((sum, r) => sum + r.omitted, 0),
+      status: least(rows.map((r) => r.status)),
       kev: rows.some((r) => r.kev === true) ? true : (first('kev') as boolean | null),
       kev_date_added: lowest(rows.map((r) => r.kev_date_added)),
       epss: highest(rows.map((r) => r.epss)),
@@ -153,6 +157,9 @@ function factsOf(rows: Row[]) {
     epssPercentile: highest(rows.map((r) => r.epss_percentile)),
   }
 }
+
+/** The least reassuring word of any row. */
+const statusOf = (rows: Row[]) => STATUSES[least(rows.map((r) => r.status)) ?? -1] ?? null
 
 /** Nobody watches these images. */
 const unknownUse = (type: unknown, className: unknown) => ({
@@ -223,6 +230,8 @@ function merged(all: Payload[], posted: Row[], { severities, fixable, source, ..
         reportDigests: sorted(rows.map((r) => r.digest)),
         ...unknownUse(first('package_type'), first('class')),
         ...tierOf(severity, fixedVersions.length > 0, factsOf(posted.filter((r) => r.vuln_id === vuln_id))),
+        status: statusOf(rows),
+        ...{ decision: null, decided: false },
       },
     }
   })

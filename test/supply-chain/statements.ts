@@ -101,6 +101,7 @@ export const finding = (vuln_id: string, fields: Record<string, unknown> = {}) =
   epss_percentile: null as number | null,
   aliases: [] as string[],
   omitted: 0,
+  status: null,
   ...fields,
 })
 export type Finding = ReturnType<typeof finding>

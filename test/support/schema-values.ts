@@ -28,7 +28,8 @@ export function valuesOf(schema: Json): fc.Arbitrary<unknown> {
     if (!made.has(id)) made.set(id, valuesOf(schemas[id]))
     return made.get(id)!
   }
-  if (schema.anyOf) return fc.oneof(...schema.anyOf.map(valuesOf))
+  const choices = schema.anyOf ?? schema.oneOf
+  if (choices) return fc.oneof(...choices.map(valuesOf))
   if ('const' in schema) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
   // Opaque values that are not blank can only come from the broker.

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { repositoryOfReference } from '../../admission/index.ts'
 import { Slice } from '../../event-loop/slices.ts'
 import { withEscapes } from '../../text/commented-out.ts'
+import { imageProduct, OPENVEX_CONTEXT } from '../../vex/index.ts'
 import { type ExportDocument, fileNameOf, missing, type Source } from './document.ts'
 import { generatorOf, productOf } from './provenance.ts'
 import { readUnused, type Unused, type UnusedFinding, type WatchedImage } from './vex-read.ts'
@@ -54,7 +55,7 @@ async function textOf(source: Source, { images, judgedAt }: Judged): Promise<str
     .sort()
     .at(-1)!
   const head = JSON.stringify({
-    '@context': 'https://openvex.dev/ns/v0.2.0',
+    '@context': OPENVEX_CONTEXT,
     '@id': idOf(source, inputHash),
     author: generatorOf(source),
     role: 'Generated draft, not reviewed',
@@ -89,10 +90,5 @@ const notesOf = ({ containers, since }: WatchedImage, judgedAt: string, minHours
   `Draft: a person has to review it. No file of the package was executed or loaded in ${containers.join(', ')}, ` +
   `watched from ${zoned(since)} to ${zoned(judgedAt)}, at least ${minHours} hours.`
 
-/** A package URL of the type `oci`: its name is the last segment of the repository. */
-function productId({ digest, repository, imageRef }: WatchedImage): string {
-  const name = repository ?? repositoryOfReference(imageRef)
-  const last = name.slice(name.lastIndexOf('/') + 1).toLowerCase()
-  const url = name === '' ? '' : `?repository_url=${encodeURIComponent(name).replaceAll('%2F', '/')}`
-  return `pkg:oci/${encodeURIComponent(last) || 'unknown'}@${encodeURIComponent(digest)}${url}`
-}
+const productId = ({ digest, repository, imageRef }: WatchedImage): string =>
+  imageProduct(digest, repository ?? repositoryOfReference(imageRef))

@@ -178,9 +178,12 @@ as $$
       package_count = excluded.package_count
     where d is distinct from excluded
     returning 1),
+  decided as materialized (
+    select count_decided(array(select t.vuln_id from todo t)) as rows),
   done as (
     delete from summary_news n using todo t where n.vuln_id = t.vuln_id)
   select (select count(*) from gone) + (select count(*) from written)
-         + (select count(*) from details_gone) + (select count(*) from details_written),
+         + (select count(*) from details_gone) + (select count(*) from details_written)
+         + (select d.rows from decided d),
          (select count(*) from todo)
 $$;

@@ -9,7 +9,7 @@ begin
                r.fixed_versions, r.score, r.cvss, r.title, r.primary_url, r.target, r.class, r.published_at,
                r.last_modified_at,
                r.file_paths, r.kev, r.kev_date_added, r.epss, r.epss_percentile, coalesce(r.aliases, '{}'),
-               coalesce(r.omitted, 0)
+               coalesce(r.omitted, 0), r.status
               )::image_finding
     from json_populate_recordset(null::image_finding, rows) r));
 end

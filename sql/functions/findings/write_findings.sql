@@ -46,7 +46,7 @@ begin
                  u.aliases[:max_aliases],
                  u.omitted + greatest(cardinality(u.fixed_versions) - max_fixed_versions, 0)
                            + greatest(cardinality(u.file_paths) - max_file_paths, 0)
-                           + greatest(cardinality(u.aliases) - max_aliases, 0))::image_finding
+                           + greatest(cardinality(u.aliases) - max_aliases, 0), u.status)::image_finding
       from (
         select p.vuln_id, p.package_name, p.installed_version, min(s.severity) as severity,
                first_not_null(s.package_type order by p.nth) as package_type,
@@ -60,7 +60,8 @@ begin
                first_not_null(s.last_modified_at order by p.nth) as last_modified_at,
                distinct_texts(jsonb_agg(to_jsonb(s.file_paths))) as file_paths, bool_or(s.kev) as kev,
                min(s.kev_date_added) as kev_date_added, max(s.epss) as epss, max(s.epss_percentile) as epss_percentile,
-               distinct_texts(jsonb_agg(to_jsonb(s.aliases))) as aliases, sum(s.omitted)::bigint as omitted
+               distinct_texts(jsonb_agg(to_jsonb(s.aliases))) as aliases, sum(s.omitted)::bigint as omitted,
+               min(s.status) as status
         from (select p.*, row_number() over (order by p.sent ->> 'vuln_id' <> p.vuln_id, p.sent ->> 'vuln_id') as nth
               from unnest(parts) p) p
         cross join lateral jsonb_populate_record(null::image_finding, p.sent) s

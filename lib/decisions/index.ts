@@ -1,0 +1,2 @@
+export { DecisionPage, readDecisions } from './list.ts'
+export { PutDecision, PutOutcome, putDecision } from './put.ts'

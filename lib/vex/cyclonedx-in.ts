@@ -1,0 +1,240 @@
+/** Reads the VEX part of CycloneDX 1.4 and later. https://cyclonedx.org/docs/1.6/json/#vulnerabilities */
+import { z } from 'zod'
+import { type DecisionWord, type Justification, MAX_BY_CHARS, MAX_WHY_CHARS } from '../decisions/words.ts'
+import { Slice } from '../event-loop/slices.ts'
+import { listOf } from '../http/request/first-fault.ts'
+import { isObject, type JsonObject } from '../json/objects.ts'
+import { canonicalId } from '../supply-chain/advisory.ts'
+import { VULNERABILITY } from '../supply-chain/exposure.ts'
+import { parseRfc3339 } from '../time/timestamp.ts'
+import {
+  type DecisionRow,
+  type Ignored,
+  MAX_DOCUMENT_ID_CHARS,
+  MAX_PRODUCT_BYTES,
+  MAX_PRODUCTS,
+  MAX_STATEMENT_BYTES,
+  MAX_STATEMENTS,
+  type ParsedDocument,
+  type ParsedStatement,
+} from './parsed.ts'
+import { readOrRefuse } from './place.ts'
+import { type Identity, packageOf, type Target, type TargetOrReason, targetOf } from './target.ts'
+
+/** The states with the decisions that they are. */
+const STATES: Readonly<Record<string, DecisionWord>> = {
+  resolved: 'fixed',
+  resolved_with_pedigree: 'fixed',
+  exploitable: 'affected',
+  in_triage: 'under_investigation',
+  false_positive: 'not_affected',
+  not_affected: 'not_affected',
+}
+
+/** The justifications that OpenVEX has, too; the others have no counterpart there. */
+export const JUSTIFICATION_OF: Readonly<Record<string, Justification | null>> = {
+  code_not_present: 'vulnerable_code_not_present',
+  code_not_reachable: 'vulnerable_code_not_in_execute_path',
+  requires_configuration: null,
+  requires_dependency: null,
+  requires_environment: null,
+  protected_by_compiler: 'inline_mitigations_already_exist',
+  protected_at_runtime: 'inline_mitigations_already_exist',
+  protected_at_perimeter: null,
+  protected_by_mitigating_control: 'inline_mitigations_already_exist',
+}
+
+const WILL_NOT_FIX = 'will_not_fix'
+
+const text = z.string().nullish()
+const time = z.string().refine((one) => parseRfc3339(one) !== null, 'expected RFC 3339 with a zone')
+const Named = z.object({ name: text }).nullish()
+
+const Vulnerability = z.object({
+  id: z.string(),
+  source: z.object({ name: text, url: text }).nullish(),
+  references: z.array(z.object({ id: z.string(), source: z.object({ name: text, url: text }).nullish() })).nullish(),
+  description: text,
+  detail: text,
+  recommendation: text,
+  workaround: text,
+  analysis: z
+    .object({
+      state: text,
+      justification: text,
+      response: z.array(z.string()).nullish(),
+      detail: text,
+      firstIssued: time.nullish(),
+      lastUpdated: time.nullish(),
+    })
+    .nullish(),
+  affects: listOf(z.object({ ref: z.string(), versions: z.array(z.unknown()).nullish() }), MAX_PRODUCTS).nullish(),
+})
+type Vulnerability = z.output<typeof Vulnerability>
+
+const Document = z.object({
+  bomFormat: z.literal('CycloneDX'),
+  specVersion: z.string().regex(/^1\.([4-9]|\d\d)$/, 'expected 1.4 or later'),
+  serialNumber: z.string().min(1).max(MAX_DOCUMENT_ID_CHARS),
+  version: z.int().min(0).default(1),
+  metadata: z
+    .object({
+      timestamp: time.nullish(),
+      authors: z.array(z.object({ name: text, email: text })).nullish(),
+      supplier: Named,
+      manufacturer: Named,
+      component: z.unknown(),
+    })
+    .nullish(),
+  components: z.array(z.unknown()).nullish(),
+  vulnerabilities: z.array(z.unknown()).max(MAX_STATEMENTS),
+})
+
+/** Components by their reference, and the one that the document is about. */
+interface Parts {
+  readonly byRef: ReadonlyMap<string, JsonObject>
+  readonly whole: JsonObject | null
+}
+
+/** @throws HttpError 400 for a document that is not valid */
+export async function readCycloneDxVex(json: unknown): Promise<ParsedDocument> {
+  const { metadata, components, ...document } = readOrRefuse(Document, json, [])
+  const parts = partsOf(metadata?.component, components ?? [])
+  const author =
+    metadata?.authors?.[0]?.name ||
+    metadata?.authors?.[0]?.email ||
+    metadata?.supplier?.name ||
+    metadata?.manufacturer?.name
+  const issuedAt = metadata?.timestamp ? parseRfc3339(metadata.timestamp) : null
+  const shared = { decided_by: (author || 'unknown').slice(0, MAX_BY_CHARS), issuedAt }
+  const slice = new Slice()
+  const statements: ParsedStatement[] = []
+  for (const [position, one] of document.vulnerabilities.entries()) {
+    if (slice.isOver) await slice.next()
+    const vulnerability = readOrRefuse(Vulnerability, one, ['vulnerabilities', position])
+    statements.push(readStatement(vulnerability, position, parts, shared))
+  }
+  return {
+    ...{ format: 'cyclonedx', id: document.serialNumber, version: document.version, author: shared.decided_by },
+    ...{ issuedAt, statements },
+  }
+}
+
+/** Finds the components with a reference. Nested ones count; the first of a reference counts. */
+function partsOf(component: unknown, components: readonly unknown[]): Parts {
+  const byRef = new Map<string, JsonObject>()
+  const waiting: unknown[] = [component, ...components]
+  for (let i = 0; i < waiting.length; i++) {
+    const one = waiting[i]
+    if (!isObject(one)) continue
+    const ref = one['bom-ref']
+    if (typeof ref === 'string' && !byRef.has(ref)) byRef.set(ref, one)
+    if (Array.isArray(one.components)) for (const inner of one.components) waiting.push(inner)
+  }
+  return { byRef, whole: isObject(component) ? component : null }
+}
+
+const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null)
+
+function identityOf(component: JsonObject): Identity {
+  const hashes = Array.isArray(component.hashes) ? component.hashes.filter(isObject) : []
+  return {
+    // The version of a container is often its digest.
+    id: textIn(component.type === 'container' ? component.version : null) ?? textIn(component['bom-ref']),
+    purl: textIn(component.purl),
+    hashes: hashes.map((one) => [String(one.alg), String(one.content)] as const),
+  }
+}
+
+/** Only what says which component it is. */
+const kept = (component: JsonObject): JsonObject =>
+  Object.fromEntries(
+    ['bom-ref', 'type', 'name', 'version', 'purl', 'hashes'].flatMap((key) =>
+      component[key] === undefined ? [] : [[key, component[key]]],
+    ),
+  )
+
+const isImage = (target: TargetOrReason): target is Target => !('reason' in target) && target.package_purl === undefined
+
+/** The target of a reference: a component of this document, a package URL, or one in a link to another document. */
+function targetOfRef(ref: string, { byRef, whole }: Parts): { target: TargetOrReason; component: JsonObject | null } {
+  const component = byRef.get(ref) ?? null
+  const image = whole === null ? null : targetOf(identityOf(whole))
+  if (component === null) {
+    const linked = /^urn:cdx:[^#]*#(.*)$/.exec(ref)?.[1]
+    const id = linked === undefined ? ref : decoded(linked)
+    return { target: within(image, targetOf({ id, purl: null, hashes: [] })), component }
+  }
+  if (component === whole) return { target: image!, component }
+  const own = targetOf(identityOf(component))
+  if (isImage(own)) return { target: own, component }
+  if (image === null || !isImage(image)) return { target: own, component }
+  const inside = packageOf({ ...identityOf(component), id: null }, textIn(component.name))
+  return { target: inside === null ? { reason: 'subcomponent_not_known' } : { ...image, ...inside }, component }
+}
+
+/** A package of a document about an image is the package in that image. */
+const within = (image: TargetOrReason | null, own: TargetOrReason): TargetOrReason =>
+  image !== null && isImage(image) && !('reason' in own) && own.package_purl !== undefined
+    ? { ...image, package_purl: own.package_purl }
+    : own
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function readStatement(
+  { affects, ...sent }: Vulnerability,
+  position: number,
+  parts: Parts,
+  { decided_by, issuedAt }: { readonly decided_by: string; readonly issuedAt: string | null },
+): ParsedStatement {
+  const vulnerability = sent.id
+  const nothing = (reason: Ignored['reason']): ParsedStatement => ({
+    ...{ vulnerability, content: null, decisions: [], ignored: [{ reason, product: null }] },
+  })
+  if (!VULNERABILITY.test(vulnerability)) return nothing('vulnerability_not_valid')
+  const { analysis } = sent
+  if (!analysis?.state) return nothing('no_analysis')
+  const word = Object.hasOwn(STATES, analysis.state) ? STATES[analysis.state]! : undefined
+  if (word === undefined) return nothing('unknown_status')
+  const reason = analysis.justification || null
+  if (reason !== null && !Object.hasOwn(JUSTIFICATION_OF, reason)) return nothing('unknown_justification')
+  if (Buffer.byteLength(JSON.stringify(sent)) > MAX_STATEMENT_BYTES) return nothing('too_long')
+  const time = analysis.lastUpdated ?? analysis.firstIssued
+  const shared = {
+    vuln_id: canonicalId(
+      vulnerability,
+      (sent.references ?? []).map(({ id }) => id).filter((id) => VULNERABILITY.test(id)),
+    ).vuln_id,
+    decision: word === 'affected' && analysis.response?.includes(WILL_NOT_FIX) ? WILL_NOT_FIX : word,
+    justification: word === 'not_affected' && reason !== null ? JUSTIFICATION_OF[reason]! : null,
+    decided_by,
+    reason: (analysis.detail || (analysis.state === 'false_positive' ? 'false positive' : (reason ?? ''))).slice(
+      0,
+      MAX_WHY_CHARS,
+    ),
+    decided_at: time ? parseRfc3339(time) : issuedAt,
+    statement_position: position,
+  } as const
+  const whole = parts.whole && textIn(parts.whole['bom-ref'])
+  const named = affects && affects.length > 0 ? affects : whole ? [{ ref: whole }] : []
+  if (named.length === 0) return nothing('no_product')
+  const decisions: DecisionRow[] = []
+  const ignored: Ignored[] = []
+  for (const one of named) {
+    const { target, component } = targetOfRef(one.ref, parts)
+    const product = { affects: one, ...(component && { component: kept(component) }) }
+    if ('versions' in one && one.versions && one.versions.length > 0)
+      ignored.push({ reason: 'versions_not_supported', product: one.ref })
+    else if ('reason' in target) ignored.push({ reason: target.reason, product: one.ref })
+    else if (Buffer.byteLength(JSON.stringify(product)) > MAX_PRODUCT_BYTES)
+      ignored.push({ reason: 'too_long', product: one.ref })
+    else decisions.push({ ...shared, ...target, product })
+  }
+  return { vulnerability, content: decisions.length > 0 ? sent : null, decisions, ignored }
+}

@@ -1,0 +1,8 @@
+export { CycloneDxVex } from './cyclonedx-out.ts'
+export { imageProduct } from './image-product.ts'
+export { OPENVEX_CONTEXT } from './openvex-in.ts'
+export { OpenVexDocument } from './openvex-out.ts'
+export { MAX_VEX_BYTES, VEX_FORMATS } from './parsed.ts'
+export { countImageDecisions, readImageDecisions } from './read.ts'
+export { storeVex, VexBody, VexOutcome } from './store.ts'
+export { CONTENT_TYPES, vexOfImage } from './write.ts'

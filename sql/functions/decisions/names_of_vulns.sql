@@ -1,0 +1,21 @@
+-- The ids in upper case under which decisions about these vulnerabilities may be stored: `vuln_names` of each, of many
+-- at once.
+create or replace function names_of_vulns(vulns text[]) returns table (vuln_id text, name text)
+language sql stable parallel safe
+as $$
+  with ids as materialized (
+    select distinct i.vuln_id, upper(i.vuln_id) as name from unnest(vulns) i(vuln_id)),
+  called as materialized (
+    select i.vuln_id, i.name from ids i
+    union
+    select i.vuln_id, a.name
+    from ids i
+    cross join lateral (select upper(a.vuln_id) as name from cve_alias a where upper(a.alias) = i.name order by 1
+                        limit 64) a)
+  select c.vuln_id, c.name from called c
+  union
+  select c.vuln_id, a.name
+  from called c
+  cross join lateral (select upper(a.alias) as name from cve_alias a where upper(a.vuln_id) = c.name order by a.alias
+                      limit 32) a
+$$;

@@ -1,0 +1,87 @@
+/** The steps of `supply-chain-refresh` about decisions: it ends those that are over, and forgets old ones. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { HISTORY_DAYS } from '../../lib/decisions/words.ts'
+import { startApp, TOKENS } from '../support/app.ts'
+import { affected, decide, listed, READ, refresh, SUPPLYCHAIN } from '../support/decisions.ts'
+import { openVex, statement } from '../support/vex.ts'
+
+const app = await startApp(TOKENS)
+const { sql } = app
+const history = async (id: string) => (await app.get(`/vulnerabilities/${id}/decisions`, { token: READ })).json.items
+type Fields = Record<string, unknown>
+
+test('a decision that is over is noted as expired at the end of its last day, and counted no more', async () => {
+  const { id } = await affected(app)
+  await refresh(app)
+  await decide(app, id, { until: '2999-01-01' })
+  assert.equal((await listed(app, id)).decidedWorkloads, 1)
+  await sql`update vuln_decision set holds_until = '2026-01-31' where name = ${id}`
+  await refresh(app)
+  const [one] = await history(id)
+  assert.deepEqual([one.holds, one.endedHow, one.endedAt, one.endedBy], [false, 'expired', '2026-02-01T00:00:00', null])
+  assert.equal((await listed(app, id)).decidedWorkloads, 0)
+})
+
+test('a decision that holds today stays', async () => {
+  const { id } = await affected(app)
+  const [row] = await sql`select to_char(now() at time zone 'utc', 'YYYY-MM-DD') as today`
+  await decide(app, id, { until: row!.today })
+  await refresh(app)
+  assert.deepEqual(
+    (await history(id)).map((one: Fields) => [one.holds, one.endedHow]),
+    [[true, null]],
+  )
+})
+
+test(`what ended ${HISTORY_DAYS} days ago is deleted; what holds is not, however old`, async () => {
+  const { id } = await affected(app)
+  for (const why of ['a', 'b', 'c']) await decide(app, id, { why })
+  await sql`update vuln_decision set ended_at = now() at time zone 'utc' - make_interval(days => ${HISTORY_DAYS}) - interval '1 hour' where name = ${id} and reason = 'a'`
+  await sql`update vuln_decision set decided_at = timestamp '2000-01-01' where name = ${id}`
+  await refresh(app)
+  assert.deepEqual(
+    (await history(id)).map((one: Fields) => [one.why, one.holds]),
+    [
+      ['c', true],
+      ['b', false],
+    ],
+  )
+})
+
+test('of more ended ones than are kept the oldest are deleted', async () => {
+  await sql`truncate vuln_decision`
+  await sql`
+    insert into vuln_decision (vuln_id, name, scope_rank, decision, decided_by, reason, decided_at, ended_at, ended_how)
+    select 'OLD-' || n, 'OLD-' || n, 3, 'accepted', 'a', 'b', now(), now() at time zone 'utc' - make_interval(secs => n), 'replaced' from generate_series(1, 9) n`
+  const [row] = await sql`select forget_decisions(100, ${HISTORY_DAYS}, 4)::int as rows`
+  assert.equal(row!.rows, 5)
+  const left = await sql<{ name: string }[]>`select name from vuln_decision order by name`
+  assert.deepEqual(
+    left.map(({ name }) => name),
+    ['OLD-1', 'OLD-2', 'OLD-3', 'OLD-4'],
+  )
+  await sql`truncate vuln_decision`
+})
+
+test('a document as old is forgotten with its statements once none of its decisions holds', async () => {
+  const { id, digest } = await affected(app)
+  const documents = [openVex([statement(id, [digest])]), openVex([statement(id, [digest])])]
+  for (const one of documents) await app.post('/vex', one, { token: SUPPLYCHAIN })
+  await sql`update vex_document set received_at = received_at - make_interval(days => ${HISTORY_DAYS + 1})`
+  await refresh(app)
+  const count = async () => {
+    const [row] =
+      await sql`select (select count(*)::int from vex_document) as documents, (select count(*)::int from vex_statement) as statements`
+    return row
+  }
+  assert.deepEqual({ ...(await count()) }, { documents: 2, statements: 2 })
+  await sql`update vuln_decision set ended_at = now() at time zone 'utc', ended_how = 'replaced' where document_id = ${documents[0]!['@id']}`
+  await refresh(app)
+  assert.deepEqual({ ...(await count()) }, { documents: 1, statements: 1 })
+})
+
+test('the job does nothing about decisions without its lock', async () => {
+  const [row] = await sql`select end_expired_decisions(null) as ended, forget_decisions(null, 1, 1) as deleted`
+  assert.deepEqual({ ...row }, { ended: null, deleted: null })
+})

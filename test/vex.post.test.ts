@@ -1,0 +1,403 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { MAX_DOCUMENTS, MAX_HOLDING } from '../lib/decisions/words.ts'
+import { MAX_DOCUMENT_DECISIONS, MAX_PRODUCTS, MAX_STATEMENTS, MAX_VEX_BYTES } from '../lib/vex/parsed.ts'
+import { startApp, TOKENS } from './support/app.ts'
+import { affected, decide, findingsOf, listed, newCve, READ, refresh, SUPPLYCHAIN } from './support/decisions.ts'
+import { newDigest } from './support/images.ts'
+import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileRefused } from './support/routes.ts'
+import { cycloneDx, openVex, statement } from './support/vex.ts'
+
+const app = await startApp(TOKENS)
+
+type Fields = Record<string, unknown>
+const post = (body: unknown, token = SUPPLYCHAIN) => app.post('/vex', body, { token })
+async function stored(body: unknown) {
+  const answer = await post(body)
+  assert.equal(answer.status, 200, answer.text)
+  return answer.json
+}
+const history = async (id: string) => (await app.get(`/vulnerabilities/${id}/decisions`, { token: READ })).json.items
+const oci = (digest: string) => `pkg:oci/app@${digest.replace(':', '%3A')}?repository_url=registry.test/team/app`
+
+test('POST /vex 200: a statement is a decision with its origin, on the finding and in the counts at once', async () => {
+  const { digest, id } = await affected(app)
+  await refresh(app)
+  const document = openVex([
+    statement(id, [oci(digest)], {
+      ...{ status: 'not_affected', justification: 'vulnerable_code_not_present', impact_statement: 'built without it' },
+      timestamp: '2026-01-02T03:04:05+01:00',
+    }),
+  ])
+  assert.deepEqual(await stored(document), {
+    status: 'stored',
+    document: document['@id'],
+    format: 'openvex',
+    version: 1,
+    storedVersion: 1,
+    accepted: 1,
+    ignored: 0,
+    statements: [{ statement: 0, vulnerability: id, outcome: 'accepted', decisions: 1, ignored: [] }],
+  })
+  const [found] = await findingsOf(app, digest)
+  const { id: _, ...shown } = found.decision
+  assert.deepEqual(shown, {
+    vulnerability: id,
+    decision: 'not_affected',
+    justification: 'vulnerable_code_not_present',
+    scope: { type: 'image', digest },
+    package: null,
+    until: null,
+    by: 'vendor@example.org',
+    why: 'built without it',
+    decidedAt: '2026-01-02T02:04:05',
+    origin: { document: document['@id'], version: 1, statement: 0 },
+  })
+  assert.deepEqual([found.decided, (await listed(app, id)).decidedWorkloads], [true, 1])
+})
+
+test('POST /vex 200: the status of OpenVEX, and the state of CycloneDX with its answer, are decisions', async () => {
+  const id = newCve()
+  const words = async (document: object) => {
+    await stored(document)
+    const items = (await history(id)).filter((one: Fields) => one.holds)
+    return items.map((one: Fields) => [one.decision, one.justification, one.why]).reverse()
+  }
+  const [why, digest] = ['the text', newDigest()]
+  const one = (fields: Fields) => statement(id, [digest], { justification: null, ...fields })
+  assert.deepEqual(
+    await words(
+      openVex([
+        one({ status: 'not_affected', impact_statement: why }),
+        one({ status: 'affected', action_statement: why }),
+        one({ status: 'fixed', status_notes: why }),
+        one({ status: 'under_investigation' }),
+      ]),
+    ),
+    [
+      ['not_affected', null, why],
+      ['affected', null, why],
+      ['fixed', null, why],
+      ['under_investigation', null, ''],
+    ],
+  )
+  await app.sql`truncate vuln_decision, vex_document, vex_statement`
+  const analyses: [Fields, unknown[]][] = [
+    [{ state: 'resolved' }, ['fixed', null, '']],
+    [{ state: 'resolved_with_pedigree' }, ['fixed', null, '']],
+    [{ state: 'exploitable', response: ['update'] }, ['affected', null, '']],
+    [{ state: 'exploitable', response: ['will_not_fix', 'update'], detail: why }, ['will_not_fix', null, why]],
+    [{ state: 'in_triage' }, ['under_investigation', null, '']],
+    [{ state: 'false_positive' }, ['not_affected', null, 'false positive']],
+    [
+      { state: 'not_affected', justification: 'code_not_present' },
+      ['not_affected', 'vulnerable_code_not_present', 'code_not_present'],
+    ],
+    [
+      { state: 'not_affected', justification: 'code_not_reachable', detail: why },
+      ['not_affected', 'vulnerable_code_not_in_execute_path', why],
+    ],
+    [
+      { state: 'not_affected', justification: 'protected_at_runtime' },
+      ['not_affected', 'inline_mitigations_already_exist', 'protected_at_runtime'],
+    ],
+    [{ state: 'not_affected', justification: 'requires_environment' }, ['not_affected', null, 'requires_environment']],
+  ]
+  assert.deepEqual(
+    await words(cycloneDx(analyses.map(([analysis]) => ({ id, analysis, affects: [{ ref: digest }] })))),
+    analyses.map(([, expected]) => expected),
+  )
+})
+
+test('POST /vex 200: products by purl, by digest and by hash, repositories, and packages wherever they are', async () => {
+  const digest = newDigest()
+  const hex = digest.slice(7)
+  const image = { type: 'image', digest }
+  const products: [unknown, unknown, string | null][] = [
+    [{ '@id': oci(digest) }, image, null],
+    [{ '@id': `pkg:oci/app@${digest}` }, image, null],
+    [{ '@id': `pkg:docker/team/app@${digest}?tag=1` }, image, null],
+    [{ identifiers: { purl: oci(digest) } }, image, null],
+    [{ '@id': digest }, image, null],
+    [{ '@id': 'https://example.org/app', hashes: { 'sha-256': hex.toUpperCase() } }, image, null],
+    [
+      { '@id': 'pkg:oci/app?repository_url=docker.io/library/app' },
+      { type: 'repository', repository: 'docker.io/library/app' },
+      null,
+    ],
+    [
+      { '@id': 'pkg:oci/app?repository_url=registry.test/team' },
+      { type: 'repository', repository: 'registry.test/team/app' },
+      null,
+    ],
+    [{ '@id': 'pkg:deb/debian/curl@8' }, { type: 'all' }, 'pkg:deb/debian/curl@8'],
+    [{ '@id': oci(digest), subcomponents: [{ '@id': 'pkg:deb/debian/curl' }] }, image, 'pkg:deb/debian/curl'],
+    [{ '@id': oci(digest), subcomponents: [{ '@id': 'curl' }] }, image, 'curl'],
+  ]
+  for (const [product, scope, part] of products) {
+    const id = newCve()
+    await stored(openVex([{ ...statement(id, []), products: [product] }]))
+    const [made] = await history(id)
+    assert.deepEqual([made.scope, made.package], [scope, part], JSON.stringify(product))
+  }
+})
+
+test('POST /vex 200: the references of CycloneDX: components, the image of the document, links to other documents', async () => {
+  const digest = newDigest()
+  const component = { 'bom-ref': 'the-image', type: 'container', name: 'app', version: digest }
+  const components = [
+    { 'bom-ref': 'c1', type: 'library', name: 'curl', purl: 'pkg:deb/debian/curl@8' },
+    {
+      'bom-ref': 'c2',
+      type: 'library',
+      name: 'zlib',
+      components: [{ 'bom-ref': 'c3', name: 'inner', purl: 'pkg:npm/inner@1' }],
+    },
+    { 'bom-ref': 'other', type: 'container', name: 'x', purl: oci(digestOfOther) },
+  ]
+  const image = { type: 'image', digest }
+  for (const [ref, scope, part] of [
+    ['the-image', image, null],
+    [undefined, image, null],
+    ['c1', image, 'pkg:deb/debian/curl@8'],
+    ['c2', image, 'zlib'],
+    ['c3', image, 'pkg:npm/inner@1'],
+    ['other', { type: 'image', digest: digestOfOther }, null],
+    ['pkg:npm/lodash@4', image, 'pkg:npm/lodash@4'],
+    [
+      `urn:cdx:f08a6ccd-4dce-4759-bd84-c626675d60a7/1#${encodeURIComponent('pkg:npm/lodash@4')}`,
+      image,
+      'pkg:npm/lodash@4',
+    ],
+  ] as const) {
+    const id = newCve()
+    const affects = ref === undefined ? undefined : [{ ref }]
+    await stored(cycloneDx([{ id, analysis: { state: 'resolved' }, affects }], { metadata: { component }, components }))
+    const [made] = await history(id)
+    assert.deepEqual([made?.scope, made?.package], [scope, part], ref)
+  }
+  const id = newCve()
+  await stored(cycloneDx([{ id, analysis: { state: 'resolved' }, affects: [{ ref: 'c1' }] }], { components }))
+  assert.deepEqual((await history(id))[0].scope, { type: 'all' })
+})
+const digestOfOther = newDigest()
+
+test('POST /vex 200: what is not applied is said, statement by statement', async () => {
+  const digest = newDigest()
+  const id = newCve()
+  const cases: [Fields, string, string | null][] = [
+    [statement('not an id', [digest]), 'vulnerability_not_valid', null],
+    [statement(id, [digest], { status: 'ignored' }), 'unknown_status', null],
+    [statement(id, [digest], { justification: 'because' }), 'unknown_justification', null],
+    [statement(id, [digest], { justification: null }), 'justification_missing', null],
+    [statement(id, []), 'no_product', null],
+    [statement(id, ['https://example.org/app']), 'product_not_known', 'https://example.org/app'],
+    [statement(id, ['pkg:']), 'product_not_known', 'pkg:'],
+    [statement(id, ['pkg:oci/app']), 'product_without_digest', 'pkg:oci/app'],
+    [
+      statement(id, ['pkg:oci/app?repository_url=r.test/app&tag=1']),
+      'product_without_digest',
+      'pkg:oci/app?repository_url=r.test/app&tag=1',
+    ],
+    [statement(id, ['pkg:docker/app@1.2']), 'product_without_digest', 'pkg:docker/app@1.2'],
+    [
+      {
+        ...statement(id, []),
+        products: [{ '@id': 'pkg:golang/a/b@1', subcomponents: [{ '@id': 'pkg:golang/c/d@1' }] }],
+      },
+      'product_not_an_image',
+      'pkg:golang/a/b@1',
+    ],
+    [
+      { ...statement(id, []), products: [{ '@id': digest, subcomponents: [{ '@id': 'urn:x' }] }] },
+      'subcomponent_not_known',
+      'urn:x',
+    ],
+    [statement(id, [digest], { impact_statement: 'x'.repeat(9_000) }), 'too_long', null],
+    [statement(id, [`pkg:oci/${'x'.repeat(3_000)}@${digest}`]), 'too_long', `pkg:oci/${'x'.repeat(3_000)}@${digest}`],
+  ]
+  const { accepted, ignored, statements } = await stored(openVex(cases.map(([one]) => one)))
+  assert.deepEqual([accepted, ignored], [0, cases.length])
+  assert.deepEqual(
+    statements.map((one: Fields) => [one.outcome, one.decisions, one.ignored]),
+    cases.map(([, reason, product]) => ['ignored', 0, [{ reason, product }]]),
+  )
+  const others: [Fields, string, string | null][] = [
+    [{ id, affects: [{ ref: digest }] }, 'no_analysis', null],
+    [{ id, analysis: { detail: 'x' }, affects: [{ ref: digest }] }, 'no_analysis', null],
+    [{ id, analysis: { state: 'toString' }, affects: [{ ref: digest }] }, 'unknown_status', null],
+    [
+      { id, analysis: { state: 'not_affected', justification: 'x' }, affects: [{ ref: digest }] },
+      'unknown_justification',
+      null,
+    ],
+    [{ id, analysis: { state: 'resolved' } }, 'no_product', null],
+    [{ id, analysis: { state: 'resolved' }, affects: [{ ref: 'c1' }] }, 'product_not_known', 'c1'],
+    [
+      { id, analysis: { state: 'resolved' }, affects: [{ ref: digest, versions: [{ version: '1' }] }] },
+      'versions_not_supported',
+      digest,
+    ],
+  ]
+  assert.deepEqual(
+    (await stored(cycloneDx(others.map(([one]) => one)))).statements.map((one: Fields) => one.ignored),
+    others.map(([, reason, product]) => [{ reason, product }]),
+  )
+  assert.deepEqual(await history(id), [])
+})
+
+test('POST /vex 200: a statement may be applied in part', async () => {
+  const [digest, id] = [newDigest(), newCve()]
+  const { statements } = await stored(openVex([statement(id, [digest, 'urn:x', 'pkg:npm/a@1'])]))
+  assert.deepEqual(statements[0], {
+    ...{ statement: 0, vulnerability: id, outcome: 'accepted', decisions: 2 },
+    ignored: [{ reason: 'product_not_known', product: 'urn:x' }],
+  })
+})
+
+test('POST /vex 200: a newer version replaces, the same is unchanged, an older or another one is stale', async () => {
+  const { digest, id } = await affected(app)
+  await refresh(app)
+  const other = newCve()
+  const document = openVex([statement(id, [digest]), statement(other, [digest])])
+  await stored(document)
+  assert.deepEqual((await stored(document)).status, 'unchanged')
+  assert.deepEqual((await stored({ ...document, author: 'somebody' })).status, 'stale')
+  const next = { ...document, version: 3, statements: [statement(id, [digest], { status: 'affected' })] }
+  assert.equal((await stored(next)).status, 'stored')
+  const stale = await stored({ ...document, version: 2 })
+  assert.deepEqual([stale.status, stale.version, stale.storedVersion], ['stale', 2, 3])
+  const held = (await history(id)).map((one: Fields) => [one.decision, one.holds, one.endedHow, one.endedWhy])
+  assert.deepEqual(held, [
+    ['affected', true, null, null],
+    ['not_affected', false, 'replaced', 'version 3 of the document'],
+  ])
+  assert.deepEqual(
+    (await history(other)).map((one: Fields) => one.holds),
+    [false],
+  )
+  assert.equal((await listed(app, id)).decidedWorkloads, 0)
+  // A document without statements takes all of its own back, and nothing else.
+  const own = await decide(app, id)
+  await stored({ ...next, version: 4, statements: [] })
+  assert.deepEqual((await findingsOf(app, digest))[0].decision, own)
+})
+
+test('POST /vex 200: what was put and what a document says stand side by side; the newest is shown', async () => {
+  const { digest, id } = await affected(app)
+  const scope = { type: 'image', digest }
+  const document = openVex([statement(id, [digest], { timestamp: '2020-01-01T00:00:00Z' })])
+  const made = await decide(app, id, { scope })
+  await stored(document)
+  assert.deepEqual((await findingsOf(app, digest))[0].decision, made)
+  await decide(app, id, { scope, decision: null })
+  assert.equal((await findingsOf(app, digest))[0].decision.decidedAt, '2020-01-01T00:00:00')
+  // A time that has not come is now.
+  const later = openVex([statement(id, [digest], { timestamp: '2999-01-01T00:00:00Z' })])
+  await stored(later)
+  const put = await decide(app, id, { scope })
+  assert.deepEqual((await findingsOf(app, digest))[0].decision, put)
+})
+
+test('POST /vex 200: aliases of the document find the CVE', async () => {
+  const { digest, id } = await affected(app)
+  const one = statement('GHSA-zzzz-zzzz-0001', [digest])
+  await stored(openVex([{ ...one, vulnerability: { name: 'GHSA-zzzz-zzzz-0001', aliases: [id, 'not an id'] } }]))
+  assert.equal((await findingsOf(app, digest))[0].decided, true)
+})
+
+test('POST /vex 200: of two versions at once the newer holds', async () => {
+  const [digest, id] = [newDigest(), newCve()]
+  const document = openVex([statement(id, [digest])])
+  const versions = [4, 2, 5, 1, 3]
+  await Promise.all(versions.map((version) => stored({ ...document, version })))
+  const holding = (await history(id)).filter((one: Fields) => one.holds)
+  assert.deepEqual(
+    holding.map((one: { origin: Fields }) => one.origin.version),
+    [5],
+  )
+})
+
+test(`POST /vex 200: ${MAX_DOCUMENT_DECISIONS} decisions of a document are stored, and the rest is said`, async () => {
+  const parts = Array.from({ length: MAX_PRODUCTS }, (_, n) => ({ '@id': `p${n}` }))
+  const made = Array.from({ length: 6 }, (_, n) => ({
+    ...statement(`BIG-${n}`, []),
+    products: [{ '@id': digestOfOther, subcomponents: parts }],
+  }))
+  const document = openVex(made)
+  const { statements } = await stored(document)
+  assert.deepEqual(
+    statements.map((one: Fields) => [one.decisions, one.outcome, one.ignored]),
+    [...Array(5).fill([MAX_PRODUCTS, 'accepted', []]), [0, 'ignored', [{ reason: 'too_many', product: null }]]],
+  )
+  await stored({ ...document, version: 2, statements: [] })
+})
+
+for (const [what, body, says] of [
+  ['neither format', { statements: [] }, 'expected OpenVEX (@context) or CycloneDX (bomFormat)'],
+  ['another version of OpenVEX', { ...openVex([]), '@context': 'https://openvex.dev/ns' }, '@context: '],
+  ['no id', { ...openVex([]), '@id': undefined }, '@id: '],
+  ['no author', { ...openVex([]), author: '' }, 'author: '],
+  ['a version that is no number', { ...openVex([]), version: '1' }, 'version: '],
+  [
+    'a time without a zone',
+    { ...openVex([]), timestamp: '2026-01-01T00:00:00' },
+    'timestamp: expected RFC 3339 with a zone',
+  ],
+  ['a statement that is none', openVex([7 as never]), 'statements[0]: '],
+  [
+    'a product that is text',
+    openVex([{ ...statement('CVE-1', []), products: ['pkg:npm/a'] }]),
+    'statements[0].products[0]: ',
+  ],
+  ['too many statements', openVex(Array(MAX_STATEMENTS + 1).fill(0)), 'statements: Too big'],
+  [
+    'too many products',
+    openVex([{ ...statement('CVE-1', []), products: Array(MAX_PRODUCTS + 1).fill({}) }]),
+    'statements[0].products: Too big',
+  ],
+  ['an old CycloneDX', { ...cycloneDx([]), specVersion: '1.3' }, 'specVersion: expected 1.4 or later'],
+  ['no serial number', { ...cycloneDx([]), serialNumber: undefined }, 'serialNumber: '],
+  [
+    'a reference that is no text',
+    cycloneDx([{ id: 'CVE-1', affects: [{ ref: 1 }] }]),
+    'vulnerabilities[0].affects[0].ref: ',
+  ],
+  ['U+0000', openVex([statement('CVE-1', ['a\u0000'])]), 'statements[0].products[0].@id: U+0000 is not allowed'],
+  ['a list', [], ''],
+] as const)
+  test(`POST /vex 400: ${what}`, async () => {
+    const answer = await post(body)
+    assert.equal(answer.status, 400)
+    assert.ok(answer.text.startsWith(`Json deserialize error: ${says}`), answer.text)
+  })
+
+test('POST /vex 401: without a token', async () => assertUnauthorized(await app.post('/vex', openVex([]))))
+
+test('POST /vex 403: agents may not decide', async () =>
+  assertForbidden(await post(openVex([]), TOKENS.BROKER_TOKEN_INGEST), 'supplychain'))
+
+test('POST /vex 413: a document of more than 1 MiB', async () => {
+  assert.equal((await post(openVex([statement('CVE-1', ['x'.repeat(MAX_VEX_BYTES)])]))).status, 413)
+})
+
+test('POST /vex 503: a cancelled statement', async () => {
+  await whileRefused(app.sql, 'vex_document', async () => assertDatabaseBusy(await post(openVex([]))))
+})
+
+test(`POST /vex 409: more than ${MAX_HOLDING} decisions, or ${MAX_DOCUMENTS} documents`, async () => {
+  await app.sql`truncate vuln_decision, vex_document, vex_statement`
+  await app.sql`
+    insert into vuln_decision (vuln_id, name, scope_rank, decision, decided_by, reason, decided_at)
+    select 'FULL-' || n, 'FULL-' || n, 3, 'accepted', 'a', 'b', now() from generate_series(1, ${MAX_HOLDING - 1}::int) n`
+  const document = openVex([statement('CVE-1', ['pkg:npm/a@1', 'pkg:npm/b@1'])])
+  assert.equal((await post(document)).status, 409)
+  assert.deepEqual(await history('CVE-1'), [])
+  await stored({ ...document, statements: [statement('CVE-1', ['pkg:npm/a@1'])] })
+  await app.sql`truncate vuln_decision, vex_document, vex_statement`
+  await app.sql`
+    insert into vex_document select 'd-' || n, 'openvex', 1, 'a', now(), 'h', now() from generate_series(1, ${MAX_DOCUMENTS}::int) n`
+  const answer = await post(document)
+  assert.deepEqual([answer.status, answer.text], [409, `${MAX_DOCUMENTS} VEX documents are known already`])
+  await app.sql`truncate vuln_decision, vex_document, vex_statement`
+})
