@@ -3,6 +3,7 @@ import attestationsRunning from './attestations/running.get.ts'
 import attestations from './attestations.get.ts'
 import auditVerdicts from './audit/verdicts.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
+import components from './components.get.ts'
 import computeContention from './compute/contention.get.ts'
 import computeFindings from './compute/findings.get.ts'
 import computeHistory from './compute/history.get.ts'
@@ -48,6 +49,7 @@ import trafficByName from './pod/traffic-by-name.get.ts'
 import runtimeCapabilities from './runtime/capabilities.post.ts'
 import runtimeCoverage from './runtime/coverage.post.ts'
 import executables from './runtime/executables.post.ts'
+import search from './search.get.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
 import seccompCrPut from './seccomp/cr.put.ts'
 import denials from './seccomp/denials.get.ts'
@@ -91,6 +93,7 @@ export const routes = [
   ...[images, imageByDigest, workloadContainers],
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
   ...[vulnerabilities, vulnerabilityExposure],
+  ...[search, components],
   ...[imageAttestationPost, imageAttestation, attestations, attestationsRunning],
   ...[attestationPolicy, imageTrust],
   ...[seccompExport, seccompExportPost],

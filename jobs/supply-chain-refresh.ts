@@ -6,10 +6,12 @@ import {
   countChangedImages,
   expireAliases,
   findChangedImages,
+  forgetPackages,
   forgetUse,
   judgeContainers,
   nameFindings,
   noteTierRule,
+  readPackages,
   refreshFacts,
 } from './supply-chain/steps.ts'
 
@@ -21,6 +23,7 @@ type Step = (context: JobContext) => Promise<Pass>
 
 /** The steps that update the summary, in this order, and those that delete. */
 const REFRESH: readonly Step[] = [
+  readPackages,
   noteTierRule,
   relinkAll,
   nameFindings,
@@ -29,7 +32,7 @@ const REFRESH: readonly Step[] = [
   refreshFacts,
   countChanged,
 ]
-const DELETE: readonly Step[] = [expireSets, deletePayloads, expireAliases, forgetUse]
+const DELETE: readonly Step[] = [expireSets, deletePayloads, expireAliases, forgetUse, forgetPackages]
 
 /**
  * Links payloads to the images that run, names findings by the known aliases, links files that ran to the packages that

@@ -12,6 +12,10 @@ const NEWS_AT_ONCE = 500
 const CVES_COUNTED = 200
 const ALIASES_EXAMINED = 500
 const WORKLOADS_JUDGED = 500
+const PAYLOADS_READ = 200
+/** No payload is begun after so many components or findings. */
+const PACKAGES_READ = 50_000
+const PACKAGES_FORGOTTEN = 2_000
 const USES_FORGOTTEN = 10_000
 /** No statement of ingest takes as long. */
 const SETTLED_AFTER_SECS = 120
@@ -68,6 +72,29 @@ export async function noteTierRule({ config, db }: JobContext): Promise<Pass> {
   const { is_held, rows } = changed!
   return is_held ? { outcome: 'done', rows, batches: 1 } : { outcome: 'skipped', rows: 0, batches: 0 }
 }
+
+/**
+ * Reads the packages of payloads that are new or changed, for search (docs/contract.md#search). Until then each search
+ * looks at them itself, so this is the first step of a pass.
+ */
+export const readPackages = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    10_000,
+    'next',
+    (sql, first) => sql`
+    select r.payloads as rows, r.next from read_packages(${first}, ${PAYLOADS_READ}, ${PACKAGES_READ}) r`,
+  )
+
+/** Deletes packages that no payload has any more; some of them in each pass. */
+export const forgetPackages = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    1,
+    String(PACKAGES_FORGOTTEN),
+    (sql, first) => sql`
+    select f.rows, null::text as next from forget_packages((${first})::bigint) f(rows)`,
+  )
 
 /** Judges the containers of all workloads: whether they are watched, and their exposure. */
 export const judgeContainers = (context: JobContext): Promise<Pass> =>

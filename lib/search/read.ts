@@ -1,7 +1,7 @@
 /** Reads the hits of GET /search with one statement (docs/contract.md#search). */
 import { fixed, type Gate } from '../db/index.ts'
 import type { RawRow } from '../records/index.ts'
-import { HREFS, type HitType, MAX_PEERS, TYPES } from './hits.ts'
+import { type HitType, HREFS, MAX_PEERS, TYPES } from './hits.ts'
 import type { Question } from './question.ts'
 
 /** Names of a type that are looked at, in the order of bytes; only those that run come first among them. */
@@ -16,8 +16,7 @@ const MAX_VULNERABILITIES = 50
 const NOT_COVERED = 'notCovered'
 
 const texts = (json: string) => `array(select json_array_elements_text(${json}))`
-const named = (column: string) =>
-  `json_to_recordset(a.${column}) q(namespace text, kind text, name text)`
+const named = (column: string) => `json_to_recordset(a.${column}) q(namespace text, kind text, name text)`
 
 const SEARCH = fixed(`
   with asked as materialized (
