@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { access, charge, clamped, kib, query, route, sendJson } from '../lib/http/index.ts'
 import { documentedAs } from '../lib/openapi/declare.ts'
-import { Hit, readHits, readQuestion, TYPES } from '../lib/search/index.ts'
+import { Hit, looked, readHits, readQuestion, TYPES } from '../lib/search/index.ts'
 import { isLongerThan } from '../lib/text/utf8.ts'
 
 const DEFAULT_HITS = 10
@@ -36,10 +36,7 @@ const Answer = z
     query: z.string().describe('Without the blanks around it.'),
     hits: z.array(Hit).describe('Those that run first, then the closest match.'),
     truncated: z.array(z.enum(TYPES as [string, ...string[]])).describe('The types that have more hits.'),
-    notCovered: z
-      .int()
-      .min(0)
-      .describe('Running images without a report and without an SBOM: what they contain is not found.'),
+    ...looked,
   })
   .meta({ id: 'SearchAnswer' })
 

@@ -1,7 +1,7 @@
 /** Steps of the job that are functions of the database: each call takes one batch and says where the next begins. */
 import type postgres from 'postgres'
 import type { Database, Sql } from '../../lib/db/index.ts'
-import { inBatches, type JobContext, type Pass } from '../job.ts'
+import { inBatches, isStopped, type JobContext, type Pass } from '../job.ts'
 import { held } from '../locks.ts'
 
 const IMAGES_EXAMINED = 100
@@ -12,9 +12,9 @@ const NEWS_AT_ONCE = 500
 const CVES_COUNTED = 200
 const ALIASES_EXAMINED = 500
 const WORKLOADS_JUDGED = 500
-const PAYLOADS_READ = 200
+const PAYLOADS_READ = 500
 /** No payload is begun after so many components or findings. */
-const PACKAGES_READ = 50_000
+const PACKAGES_READ = 100_000
 const PACKAGES_FORGOTTEN = 2_000
 const USES_FORGOTTEN = 10_000
 /** No statement of ingest takes as long. */
@@ -77,14 +77,23 @@ export async function noteTierRule({ config, db }: JobContext): Promise<Pass> {
  * Reads the packages of payloads that are new or changed, for search (docs/contract.md#search). Until then each search
  * looks at them itself, so this is the first step of a pass.
  */
-export const readPackages = (context: JobContext): Promise<Pass> =>
-  inCalls(
+export async function readPackages(context: JobContext): Promise<Pass> {
+  const pass = await inCalls(
     context,
     10_000,
     'next',
     (sql, first) => sql`
     select r.payloads as rows, r.next from read_packages(${first}, ${PAYLOADS_READ}, ${PACKAGES_READ}) r`,
   )
+  if (pass.rows === 0 || isStopped(pass)) return pass
+  await inCalls(
+    context,
+    1,
+    'next',
+    (sql, first) => sql`select flush_packages(${first}) * 0 as rows, null::text as next`,
+  )
+  return pass
+}
 
 /** Deletes packages that no payload has any more; some of them in each pass. */
 export const forgetPackages = (context: JobContext): Promise<Pass> =>

@@ -6,6 +6,18 @@ import { digestText } from '../images/digest.ts'
 /** Addresses show so many of the workloads that were seen with them. */
 export const MAX_PEERS = 10
 
+/** The fields that keep "not found" apart from "nowhere". */
+export const looked = {
+  notCovered: z
+    .int()
+    .min(0)
+    .describe('Running images without a report and without an SBOM: what they contain is not found.'),
+  notRead: z
+    .int()
+    .min(0)
+    .describe('Payloads that are stored and that nobody has looked at; more than 0 only after many new ones.'),
+}
+
 const shared = {
   running: z.boolean().nullable().describe('Whether it runs now; null where that is unknown or has no meaning.'),
   match: z

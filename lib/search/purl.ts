@@ -3,15 +3,10 @@
 /** In lower case, letters from A to Z only, as the database does. */
 export const lowerAscii = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 
-const UNESCAPED: readonly (readonly [string, string])[] = [
-  ['%40', '@'],
-  ['%2b', '+'],
-  ['%3a', ':'],
-  ['%7e', '~'],
-]
+/** The characters that packages have in their names and versions. */
+const ESCAPED: Readonly<Record<string, string>> = { '%40': '@', '%2b': '+', '%3a': ':', '%7e': '~' }
 
-const purlText = (purl: string) =>
-  UNESCAPED.reduce((text, [escaped, character]) => text.replaceAll(escaped, character), lowerAscii(purl))
+const unescaped = (purl: string) => purl.replace(/%(?:40|2b|3a|7e)/gi, (one) => ESCAPED[one.toLowerCase()]!)
 
 /** A package URL that was asked for. */
 export interface Purl {
@@ -30,13 +25,12 @@ export const isPurl = (text: string): boolean => /^pkg:/i.test(text)
 
 /** Reads a package URL. Any text that begins with `pkg:` is one, even the beginning of a URL. */
 export function readPurl(asked: string): Purl {
-  const text = purlText(asked)
-  const plain = text.split('#')[0]!.split('?')[0]!
-  const isVersioned = plain.split('/').at(-1)!.indexOf('@') > 0
-  const base = isVersioned ? plain.slice(0, plain.lastIndexOf('@')) : plain
-  // The version is compared with a column as it was sent.
-  const version = isVersioned ? asked.split('#')[0]!.split('?')[0]!.split(/@|%40/i).at(-1)! : null
-  return { text, plain, base, version, names: namesOf(base) }
+  const whole = unescaped(asked)
+  const sent = /^[^?#]*/.exec(whole)![0]
+  // The first `@`; after a slash it begins a scope.
+  const [, base = sent, version = null] = /^(.*?[^/])@(.*)$/s.exec(sent) ?? []
+  const named = lowerAscii(base)
+  return { text: lowerAscii(whole), plain: lowerAscii(sent), base: named, version, names: namesOf(named) }
 }
 
 function namesOf(base: string): string[] {

@@ -133,9 +133,9 @@ function namesOf(text: string): Pick<Question, 'workloads' | 'pods' | 'services'
 
   const add = (namespace: string | null, kind: string | null, asked: string) => {
     for (const name of spellings(asked)) {
-      if (kind === 'namespace') namespaces.push(name)
-      else if (kind === 'node') nodes.push(name)
-      else if (kind === 'service') names.services.push({ namespace, kind: null, name })
+      if (kind === 'namespace' || kind === 'node') {
+        if (namespace === null) (kind === 'node' ? nodes : namespaces).push(name)
+      } else if (kind === 'service') names.services.push({ namespace, kind: null, name })
       else names.workloads.push({ namespace, kind, name })
       if (kind === 'pod') names.pods.push({ namespace, kind: null, name })
     }

@@ -14,6 +14,7 @@ const MAX_PAYLOADS = 300
 const MAX_VULNERABILITIES = 50
 
 const NOT_COVERED = 'notCovered'
+const NOT_READ = 'notRead'
 
 const texts = (json: string) => `array(select json_array_elements_text(${json}))`
 const named = (column: string) => `json_to_recordset(a.${column}) q(namespace text, kind text, name text)`
@@ -74,7 +75,9 @@ const SEARCH = fixed(`
     select coalesce(d.hit ->> 'type', 'address'), d.*
     from search_address(a.address, ${MAX_LOOKED + 1}, ${MAX_PEERS}) d
     union all
-    select '${NOT_COVERED}', null, 0, not_covered(a.window_secs)::text, null) h`)
+    select '${NOT_COVERED}', null, 0, not_covered(a.window_secs)::text, null
+    union all
+    select '${NOT_READ}', null, 0, not_read()::text, null) h`)
 
 interface Row {
   readonly type: HitType
@@ -94,8 +97,8 @@ const inOrder = (a: Row, b: Row) =>
   Buffer.compare(a.key, b.key)
 
 /**
- * Returns at most `limit` hits of each type, the types of which there are more, and how many running images have neither
- * report nor SBOM.
+ * Returns at most `limit` hits of each type, the types of which there are more, how many running images have neither
+ * report nor SBOM, and how many payloads were not looked at.
  */
 export async function readHits(gate: Gate, question: Question, limit: number, windowSecs: number) {
   const { vulnerability, packageName, prefixes, purl, digests, repository, address } = question
@@ -113,9 +116,11 @@ export async function readHits(gate: Gate, question: Question, limit: number, wi
   const truncated = new Set<HitType>()
   const found = new Map<string, Row>()
   let notCovered = 0
+  let notRead = 0
   for (const [type, running, place, key, hit] of rows) {
     const typeName = String(type)
     if (typeName === NOT_COVERED) notCovered = Number(key)
+    else if (typeName === NOT_READ) notRead = Number(key)
     else if (hit === null) truncated.add(typeName as HitType)
     else {
       const row: Row = {
@@ -136,5 +141,5 @@ export async function readHits(gate: Gate, question: Question, limit: number, wi
     if (count > limit) truncated.add(type)
     else hits.push({ ...hit, running, match: MATCHES[place], href: HREFS[type](hit) })
   }
-  return { hits, truncated: TYPES.filter((type) => truncated.has(type)), notCovered }
+  return { hits, truncated: TYPES.filter((type) => truncated.has(type)), notCovered, notRead }
 }

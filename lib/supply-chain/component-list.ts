@@ -11,6 +11,7 @@ import { writeCursor } from '../http/request/cursor.ts'
 import { digestText } from '../images/digest.ts'
 import { columnKinds } from '../records/column-kinds.ts'
 import { plainColumns, plainRows, type RawRow } from '../records/index.ts'
+import { looked } from '../search/hits.ts'
 import type { Purl } from '../search/purl.ts'
 import { type WireNames, wireSourcesJson } from '../wire-names/index.ts'
 import {
@@ -72,10 +73,7 @@ export const HeldComponentPage = z
   .strictObject({
     items: z.array(HeldComponent),
     nextAfter: z.string().nullable().describe('The `after` of the next page; null on the last one.'),
-    notCovered: z
-      .int()
-      .min(0)
-      .describe('Running images without a report and without an SBOM: what they contain is not listed.'),
+    ...looked,
   })
   .meta({ id: 'HeldComponentPage' })
 
@@ -98,12 +96,13 @@ export type ComponentCursor = readonly [
   type: string,
 ]
 
-/** Stands for null in cursors: no cleaned text comes after it. */
-const LAST = '\u{10ffff}'
+/** In cursors a text begins with the first, and null is the second, which comes last. */
+const TEXT = '0'
+const NULL = '1'
 /** Comes after a digest and before all others. */
 const BEHIND = '~'
 
-const orLast = (column: string) => `coalesce(${column}, chr(1114111) collate "C")`
+const orLast = (column: string) => `coalesce('${TEXT}' || ${column}, '${NULL}') collate "C"`
 const PLACE = (alias: string) =>
   `${alias}.name, ${orLast(`${alias}.version`)}, ${orLast(`${alias}.purl`)}, ${orLast(`${alias}.type`)}`
 
@@ -230,7 +229,7 @@ const COMPONENTS = fixed(`
                   from workload_container w
                   where w.image_digest = d.image_digest
                   group by w.cluster_id, w.pod_namespace, w.workload_kind, w.workload_name) s) s) l)
-  select not_covered(${param('window_secs')})::text, (select e.rank::text from walk_end e),
+  select not_covered(${param('window_secs')})::text, not_read()::text, (select e.rank::text from walk_end e),
          (select e.image_digest from walk_end e),
          i.rank::text, i.image_digest, i.name, i.version, i.purl, i.type, ${plainColumns(HeldComponent, 'i')}
   from (values (1)) one(row)
@@ -242,15 +241,16 @@ const COMPONENTS = fixed(`
     join images m on m.image_digest = p.image_digest) i on true
   order by i.rank, i.image_digest, ${PLACE('i')}`)
 
-const CURSOR = 3
+/** Columns before the cursor: what was not looked at, and the end of the walk. */
+const CURSOR = 4
 const RECORD = CURSOR + 6
 
 const FIRST: ComponentCursor = [0, '', '', '', '', '']
 
 function cursorOf(row: RawRow): ComponentCursor {
-  const [rank, digest, ...keys] = row.slice(CURSOR, RECORD)
-  const [name, version, purl, type] = keys.map((key) => (key === null ? LAST : String(key)))
-  return [Number(rank), String(digest), name!, version!, purl!, type!]
+  const [rank, digest, name, ...keys] = row.slice(CURSOR, RECORD)
+  const [version, purl, type] = keys.map((key) => (key === null ? NULL : `${TEXT}${key}`))
+  return [Number(rank), String(digest), String(name), version!, purl!, type!]
 }
 
 /** Returns a page of the images that hold a package as JSON (docs/contract.md#search). */
@@ -271,13 +271,13 @@ export async function readHeldComponents(
     ).raw(),
   )
   const items = rows.slice(0, limit).filter((row) => row[CURSOR] !== null)
-  const [notCovered, rank, digest] = rows[0]!
+  const [notCovered, notRead, rank, digest] = rows[0]!
   const next =
     rows.length > limit ? cursorOf(items.at(-1)!) : rank && [Number(rank), `${digest}${BEHIND}`, '', '', '', '']
   const nextAfter = JSON.stringify(next && writeCursor(next))
   return Buffer.concat([
     Buffer.from('{"items":['),
     plainRows(HeldComponent, items, RECORD),
-    Buffer.from(`],"nextAfter":${nextAfter},"notCovered":${notCovered}}`),
+    Buffer.from(`],"nextAfter":${nextAfter},"notCovered":${notCovered},"notRead":${notRead}}`),
   ])
 }

@@ -4,13 +4,11 @@ create or replace function forget_packages(max_entries bigint) returns bigint
 language sql strict
 set enable_seqscan = off
 as $$
-  with looked as materialized (
-    select e.id
-    from package_entry e
-    where e.id >= (select floor(random() * m.last)::integer
-                   from (select e.id as last from package_entry e order by e.id desc limit 1) m)
-    order by e.id
-    limit max_entries),
+  with start as materialized (
+    -- Numbers are spread evenly over 64 bits.
+    select ((random() - 0.5) * 1.8e19)::bigint as id),
+  looked as materialized (
+    select e.id from package_entry e where e.id >= (select s.id from start s) order by e.id limit max_entries),
   gone as (
     delete from package_entry e
     using looked l

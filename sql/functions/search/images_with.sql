@@ -10,9 +10,8 @@ as $$
     from payloads_with(array(select e.id from package_entry e where e.name = any (names))) p
     union
     select r.digest, r.source
-    from image_report r
-    where r.packages_hash is distinct from r.content_hash
-      and case r.kind
+    from unread_payloads() r
+    where case r.kind
         when 'sbom' then exists (
           select from image_component c
           where c.digest = r.digest and c.source = r.source and lower(c.name collate "C") = any (names))

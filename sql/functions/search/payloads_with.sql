@@ -1,5 +1,5 @@
 -- The payloads that have any of the packages with these numbers. The job has read them.
-create or replace function payloads_with(entries integer[])
+create or replace function payloads_with(entries bigint[])
 returns table (digest text, source text, kind text)
 language sql stable
 as $$

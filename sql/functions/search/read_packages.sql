@@ -1,6 +1,7 @@
 -- Reads the packages of the next payloads for `package_entry` and `payload_packages`: at most `max_payloads`, and no
--- more after `max_packages` entries. Returns how many payloads it read; null at the end. All is one statement, and so
--- one state of the data: a payload that is replaced meanwhile is not marked as read.
+-- more after `max_packages` entries. Returns how many payloads it read; `next` is null at the end. Names are only read of
+-- payloads with a package that no other payload has. All is one statement, and so one state of the data: a payload that
+-- is replaced meanwhile is not marked as read.
 create or replace function read_packages(held text, max_payloads bigint, max_packages bigint)
 returns table (payloads bigint, next text)
 language sql strict
@@ -22,43 +23,44 @@ as $$
           window places as (order by u.digest, u.source, u.kind)) u
     where u.before < max_packages),
   listed as materialized (
-    select t.nth, c.name, coalesce(without_version(c.plain), '') as purl
+    select t.nth, c.id
     from todo t
     cross join lateral (
-      select lower(c.name collate "C") as name, purl_plain(c.purl) as plain
+      select package_id(c.name, c.purl) as id
       from image_component c
       where t.kind = 'sbom' and c.digest = t.digest and c.source = t.source
       union all
-      select lower(f.package_name), purl_plain(f.package_purl)
+      select package_id(f.package_name, f.package_purl)
       from image_finding f
       where t.kind = 'vulnerabilities' and f.digest = t.digest and f.source = t.source
       offset 0) c
-    group by 1, 2, 3),
-  named as materialized (
-    select l.name, l.purl from listed l group by l.name, l.purl),
-  known as materialized (
-    select n.name, n.purl, e.id
-    from named n
-    left join lateral (
-      select e.id from package_entry e where e.name = n.name and e.purl = n.purl offset 0) e on true),
+    group by t.nth, c.id),
+  fresh as materialized (
+    select l.id, l.nth
+    from (select l.id, min(l.nth) as nth from listed l group by l.id) l
+    left join lateral (select e.id from package_entry e where e.id = l.id offset 0) e on true
+    where e.id is null),
   added as (
-    insert into package_entry (name, artifact, purl)
-    select k.name, artifact_of(k.name), k.purl from known k where k.id is null
-    order by k.name, k.purl
-    returning name, purl, id),
-  ids as materialized (
-    select k.name, k.purl, k.id from known k where k.id is not null
-    union all
-    select a.name, a.purl, a.id from added a),
-  lists as materialized (
-    select l.nth, array_agg(i.id order by i.id) as packages
-    from listed l
-    join ids i on i.name = l.name and i.purl = l.purl
-    group by l.nth),
+    insert into package_entry (id, name, artifact, purl)
+    select distinct on (f.id) f.id, lower(c.name), artifact_of(c.name), coalesce(purl_base(c.purl), '')
+    from (select t.* from todo t where t.nth = any (array(select f.nth from fresh f))) t
+    cross join lateral (
+      select c.name collate "C" as name, c.purl
+      from image_component c
+      where t.kind = 'sbom' and c.digest = t.digest and c.source = t.source
+      union all
+      select f.package_name, f.package_purl
+      from image_finding f
+      where t.kind = 'vulnerabilities' and f.digest = t.digest and f.source = t.source
+      offset 0) c
+    join fresh f on f.nth = t.nth and f.id = package_id(c.name, c.purl)
+    order by f.id
+    on conflict (id) do nothing),
   written as (
     insert into payload_packages as p (digest, source, kind, packages)
     select t.digest, t.source, t.kind, coalesce(l.packages, '{}')
-    from todo t left join lists l on l.nth = t.nth
+    from todo t
+    left join (select l.nth, array_agg(l.id order by l.id) as packages from listed l group by l.nth) l on l.nth = t.nth
     order by t.digest, t.source, t.kind
     on conflict (digest, source, kind) do update set packages = excluded.packages
     where p.packages <> excluded.packages),

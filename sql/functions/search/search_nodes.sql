@@ -4,7 +4,7 @@ returns table (running boolean, place integer, key text, hit json)
 language sql stable
 as $$
   with recursive bounds as materialized (
-    select asked as low, case when prefixes then asked || chr(1114111) else asked || chr(1) end as high),
+    select asked as low, case when prefixes then prefix_end(asked) else asked || chr(1) end as high),
   pods (name, n) as (
     (select p.node_name, 1 from bounds b cross join lateral (
        select p.node_name from pod p where not p.is_dead and p.node_name >= b.low and p.node_name < b.high

@@ -13,7 +13,7 @@ as $$
     select p.digest, p.source, p.kind
     from payloads_with(array(select e.id from named n join package_entry e on e.name = any (n.names))) p
     union all
-    select r.digest, r.source, r.kind from image_report r where r.packages_hash is distinct from r.content_hash
+    select r.digest, r.source, r.kind from unread_payloads() r
     limit max_payloads + 1),
   -- Read as far as it is needed.
   holders as (

@@ -15,15 +15,15 @@ as $$
     from (select asked as key
           union
           (select distinct e.name from package_entry e
-           where not is_purl and prefixes and e.name > asked and e.name < asked || chr(1114111)
+           where not is_purl and prefixes and e.name > asked and e.name < prefix_end(asked)
            order by e.name limit max_hits)
           union
           (select distinct e.artifact from package_entry e
-           where not is_purl and prefixes and e.artifact > asked and e.artifact < asked || chr(1114111)
+           where not is_purl and prefixes and e.artifact > asked and e.artifact < prefix_end(asked)
            order by e.artifact limit max_hits)
           union
           (select distinct e.purl from package_entry e
-           where is_purl and prefixes and e.purl <> '' and e.purl > asked and e.purl < asked || chr(1114111)
+           where is_purl and prefixes and e.purl <> '' and e.purl > asked and e.purl < prefix_end(asked)
            order by e.purl limit max_hits)
           union
           select unnest(case when is_purl then array[u.purl] else array[u.name, u.artifact] end) as key

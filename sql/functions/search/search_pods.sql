@@ -8,7 +8,7 @@ as $$
            'workloadKind', f.workload_kind, 'workloadName', f.workload_name)
   from (select p.* from pod p
         where p.pod_name >= asked
-          and p.pod_name < case when prefixes then asked || chr(1114111) else asked || chr(1) end
+          and p.pod_name < case when prefixes then prefix_end(asked) else asked || chr(1) end
           and (of_namespace is null or p.pod_namespace = of_namespace)
         order by p.is_dead, p.pod_name
         limit max_looked) f

@@ -9,7 +9,7 @@ as $$
   with recursive endings as materialized (
     select reverse(e.name) as low, reverse(e.name) || chr(1) as high, 0 as place from unnest(exact) e(name)
     union all
-    select reverse('/' || suffix), reverse('/' || suffix) || chr(1114111), 1 where suffix is not null),
+    select reverse('/' || suffix), prefix_end(reverse('/' || suffix)), 1 where suffix is not null),
   steps (high, place, key) as (
     select e.high, e.place, f.key
     from endings e

@@ -19,7 +19,7 @@ as $$
         cross join lateral (
           select s.svc_namespace, s.svc_name, s.svc_ip from service s
           where s.svc_namespace = n.name and s.svc_name >= asked
-            and s.svc_name < case when prefixes then asked || chr(1114111) else asked || chr(1) end
+            and s.svc_name < case when prefixes then prefix_end(asked) else asked || chr(1) end
           order by s.svc_name, s.svc_ip limit max_looked) s
         where of_namespace is null or n.name = of_namespace
         order by s.svc_name <> asked, s.svc_namespace, s.svc_name, s.svc_ip

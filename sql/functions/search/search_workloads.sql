@@ -41,12 +41,12 @@ as $$
     cross join lateral (
       (select distinct w.workload_name as name from workload_container w
        where w.pod_namespace = k.namespace and w.workload_kind = k.kind and w.workload_name >= asked
-         and w.workload_name < case when prefixes then asked || chr(1114111) else asked || chr(1) end
+         and w.workload_name < case when prefixes then prefix_end(asked) else asked || chr(1) end
        order by w.workload_name limit max_looked)
       union
       (select distinct p.workload_name from pod p
        where p.pod_namespace = k.namespace and p.workload_kind = k.kind and p.workload_name >= asked
-         and p.workload_name < case when prefixes then asked || chr(1114111) else asked || chr(1) end
+         and p.workload_name < case when prefixes then prefix_end(asked) else asked || chr(1) end
        order by p.workload_name limit max_looked)) n
     order by n.name <> asked, k.namespace, k.kind, n.name
     limit max_looked)

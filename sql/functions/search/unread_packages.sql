@@ -1,11 +1,11 @@
--- The packages of the payloads that the job has not read, as `package_entry` has them: those whose name or artifact
+-- The packages of `unread_payloads`, as `package_entry` has them: those whose name or artifact
 -- begins with the text; with `is_purl`, those whose package URL does, and those without one that have one of the names.
 create or replace function unread_packages(asked text, is_purl boolean, names text[])
 returns table (digest text, source text, kind text, name text, artifact text, purl text)
 language sql stable parallel safe
 as $$
   select r.digest, r.source, r.kind, c.name, artifact_of(c.name), coalesce(purl_base(c.purl), '')
-  from image_report r
+  from unread_payloads() r
   cross join lateral (
     select c.name, c.purl
     from (select lower(c.name collate "C") as name, c.purl
@@ -21,5 +21,4 @@ as $$
                when c.purl is null then c.name = any (names) or artifact_of(c.name) = any (names)
                else starts_with(purl_plain(c.purl), asked) end
     offset 0) c
-  where r.packages_hash is distinct from r.content_hash
 $$;
