@@ -156,20 +156,21 @@ const ITEMS = `
            -- One entry whose files tell nothing is enough: unknown is never shown as unused.
            bool_and(e.coverage <> 'interpreted') as is_observable,
            case when bool_and(e.coverage <> 'interpreted') then min(e.coverage) else 'interpreted' end as coverage
-    from entries e
-    where e.evidence = 'sbom'
-       or not exists (
-            select from entries s
-            where s.evidence = 'sbom' and s.name = e.name and s.version is not distinct from e.version)
+    from (select e.*, bool_or(e.evidence = 'sbom') over (partition by e.name, e.version) as is_in_sbom from entries e) e
+    where e.evidence = 'sbom' or not e.is_in_sbom
     group by e.name, e.version, e.purl, e.type, e.evidence),
   ${packagesInUse('array(select distinct k.name from kept k)')}
-  select k.*, ${isInUse('u.state')} as in_use, ${stateName('u.state')} as in_use_state,
-         ${detail('u', 'k.coverage')} as in_use_detail
-  from kept k
-  cross join lateral (${evidence('k.name', 'k.is_observable')}) u
-  where (${param('states')} is null or u.state = any (${param('states')}::integer[]))
-    and ((w.rank, w.image_digest) <> (${param('after_rank')}, ${param('after_digest')})
-         or (${PLACE('k')}) > (${['name', 'version', 'purl', 'type'].map((key) => param(`after_${key}`)).join(', ')}))
+  select k.*, ${isInUse('k.state')} as in_use, ${stateName('k.state')} as in_use_state,
+         ${detail('k', 'k.coverage')} as in_use_detail
+  from (
+    select k.*, u.state, u.reason
+    from kept k
+    cross join lateral (${evidence('k.name', 'k.is_observable')}) u
+    where (${param('states')} is null or u.state = any (${param('states')}::integer[]))
+      and ((w.rank, w.image_digest) <> (${param('after_rank')}, ${param('after_digest')})
+           or (${PLACE('k')}) > (${['name', 'version', 'purl', 'type'].map((key) => param(`after_${key}`)).join(', ')}))
+    order by ${PLACE('k')}
+    limit ${param('rows')}) k
   order by ${PLACE('k')}`
 
 const RUNS = `image_runs(c.image_digest, ${param('window_secs')})`
