@@ -785,6 +785,7 @@ table public.payload_packages
   digest text collate "C" not null
   source text collate "C" not null
   kind text collate "C" not null
+  content_hash text collate "C" not null
   packages bigint[] not null
   constraint payload_packages_pkey PRIMARY KEY (digest, source, kind)
   CREATE INDEX payload_packages_by_package ON public.payload_packages USING gin (packages)
@@ -1607,6 +1608,8 @@ function public.link_names(path text) returns SETOF text language sql immutable 
 function public.link_report(written image_report) returns void language plpgsql
 
 function public.lock_workload_syscalls(of_namespace text, of_kind text, of_workload text) returns void language sql
+
+function public.mark_packages(held text) returns bigint language sql strict
 
 function public.max_platform_reports() returns integer language sql immutable parallel safe
 

@@ -1,7 +1,7 @@
 /** Steps of the job that are functions of the database: each call takes one batch and says where the next begins. */
 import type postgres from 'postgres'
 import type { Database, Sql } from '../../lib/db/index.ts'
-import { inBatches, isStopped, type JobContext, type Pass } from '../job.ts'
+import { inBatches, isStopped, type JobContext, NOTHING, type Pass } from '../job.ts'
 import { held } from '../locks.ts'
 
 const IMAGES_EXAMINED = 100
@@ -78,20 +78,26 @@ export async function noteTierRule({ config, db }: JobContext): Promise<Pass> {
  * looks at them itself, so this is the first step of a pass.
  */
 export async function readPackages(context: JobContext): Promise<Pass> {
-  const pass = await inCalls(
-    context,
-    10_000,
-    'next',
-    (sql, first) => sql`
-    select r.payloads as rows, r.next from read_packages(${first}, ${PAYLOADS_READ}, ${PACKAGES_READ}) r`,
-  )
-  if (pass.rows === 0 || isStopped(pass)) return pass
-  await inCalls(
-    context,
-    1,
-    'next',
-    (sql, first) => sql`select flush_packages(${first}) * 0 as rows, null::text as next`,
-  )
+  const once = (call: (sql: Sql, first: postgres.Fragment) => postgres.Fragment) => inCalls(context, 1, 'next', call)
+  let pass = NOTHING
+  for (let next: string | null = 'next'; next !== null && !isStopped(pass); ) {
+    const read = await once((sql, first) => {
+      return sql`select r.payloads as rows, null::text as next from read_packages(${first}, ${PAYLOADS_READ}, ${PACKAGES_READ}) r`
+    })
+    const marked =
+      read.rows === 0
+        ? NOTHING
+        : await once((sql, first) => sql`select mark_packages(${first}) as rows, null::text as next`)
+    pass = {
+      outcome: read.outcome,
+      rows: pass.rows + marked.rows,
+      batches: pass.batches + read.batches + marked.batches,
+    }
+    // Rows that others write are left for the next pass.
+    if (marked.rows === 0) next = null
+  }
+  if (pass.rows > 0 && !isStopped(pass))
+    await once((sql, first) => sql`select flush_packages(${first}) * 0 as rows, null::text as next`)
   return pass
 }
 

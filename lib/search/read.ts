@@ -9,7 +9,7 @@ const MAX_LOOKED = 200
 /** Packages that are looked at: each may be in thousands of images. */
 const MAX_PACKAGES = 50
 /** Payloads of a package in which a version is looked for. */
-const MAX_PAYLOADS = 300
+const MAX_PAYLOADS = 150
 /** Ids of a vulnerability under which findings are stored. */
 const MAX_VULNERABILITIES = 50
 

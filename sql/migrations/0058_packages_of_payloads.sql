@@ -15,12 +15,14 @@ create index package_entry_by_name on package_entry (name);
 create index package_entry_by_artifact on package_entry (artifact) where artifact is not null;
 create index package_entry_by_purl on package_entry (purl) where purl <> '';
 
--- The packages of a payload. They answer for it only while `image_report.packages_hash` is its `content_hash`.
+-- The packages of a payload with this content. They answer for it only while `image_report.packages_hash` is its
+-- `content_hash`.
 create table payload_packages (
-  digest   text collate "C" not null,
-  source   text collate "C" not null,
-  kind     text collate "C" not null,
-  packages bigint[] not null,
+  digest       text collate "C" not null,
+  source       text collate "C" not null,
+  kind         text collate "C" not null,
+  content_hash text collate "C" not null,
+  packages     bigint[] not null,
   primary key (digest, source, kind)
 );
 

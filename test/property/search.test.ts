@@ -295,8 +295,10 @@ async function tell({ images, vias, posts, replaced, reads }: Story): Promise<St
   }
   const read = async (most: number | null) => {
     if (most === null) return
-    if (most === 1) await app.sql`select * from read_packages('next', 1, 1000)`
-    else await readPackages({ ...app.deps, signal: new AbortController().signal } as never)
+    if (most === 1) {
+      await app.sql`select * from read_packages('next', 1, 1000)`
+      await app.sql`select mark_packages('next')`
+    } else await readPackages({ ...app.deps, signal: new AbortController().signal } as never)
     await forgetPackages({ ...app.deps, signal: new AbortController().signal } as never)
   }
   for (const one of order) await post(one)

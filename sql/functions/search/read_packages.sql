@@ -1,7 +1,7 @@
 -- Reads the packages of the next payloads for `package_entry` and `payload_packages`: at most `max_payloads`, and no
 -- more after `max_packages` entries. Returns how many payloads it read; `next` is null at the end. Names are only read of
--- payloads with a package that no other payload has. All is one statement, and so one state of the data: a payload that
--- is replaced meanwhile is not marked as read.
+-- payloads with a package that no other payload has. All is one statement, and so one state of the data;
+-- `mark_packages` then marks the payloads that have this content.
 create or replace function read_packages(held text, max_payloads bigint, max_packages bigint)
 returns table (payloads bigint, next text)
 language sql strict
@@ -12,7 +12,7 @@ set enable_nestloop = off
 set work_mem = '32MB'
 as $$
   with unread as materialized (
-    select r.digest, r.source, r.kind, r.content_hash, r.item_count, r.ctid as place
+    select r.digest, r.source, r.kind, r.content_hash, r.item_count
     from image_report r
     where r.packages_hash is distinct from r.content_hash
     order by r.digest, r.source, r.kind
@@ -24,7 +24,7 @@ as $$
           window places as (order by u.digest, u.source, u.kind)) u
     where u.before < max_packages),
   lists as materialized (
-    select t.nth, t.digest, t.source, t.kind,
+    select t.nth, t.digest, t.source, t.kind, t.content_hash,
            case t.kind
              when 'sbom' then array(
                select package_id(c.name, c.purl) from image_component c
@@ -58,19 +58,13 @@ as $$
     order by c.id
     on conflict (id) do nothing),
   written as (
-    insert into payload_packages as p (digest, source, kind, packages)
-    select l.digest, l.source, l.kind, l.packages
+    insert into payload_packages as p (digest, source, kind, content_hash, packages)
+    select l.digest, l.source, l.kind, l.content_hash, l.packages
     from lists l
     order by l.digest, l.source, l.kind
-    on conflict (digest, source, kind) do update set packages = excluded.packages
-    where p.packages <> excluded.packages),
-  -- The keys are compared again where the row was written meanwhile.
-  marked as (
-    update image_report r
-    set packages_hash = t.content_hash
-    from todo t
-    where r.ctid = any (array(select t.place from todo t))
-      and r.digest = t.digest and r.source = t.source and r.kind = t.kind and r.content_hash = t.content_hash)
+    on conflict (digest, source, kind) do update set
+      content_hash = excluded.content_hash, packages = excluded.packages
+    where (p.content_hash, p.packages) is distinct from (excluded.content_hash, excluded.packages))
   select (select count(*) from todo),
          case when (select count(*) from unread) = max_payloads
                 or (select count(*) from todo) < (select count(*) from unread) then held end
