@@ -210,6 +210,18 @@ test('GET /components 200: a walk past images without an item ends a page early,
   assert.deepEqual([second.items.map(({ version }) => version), second.nextAfter], [['502'], null])
 })
 
+test('GET /components 200: an artifact is found in what the job has read', async () => {
+  const digest = await runImage()
+  await storeSbom(app, digest, 'registry', [component('org.read:Read-Artifact'), component('read\\')])
+  await readPackages(context())
+  assert.deepEqual(await shorts({ name: 'read-artifact' }), ['org.read:Read-Artifact null'])
+  const found = await app.get(`/search?${new URLSearchParams({ q: 'read\\' })}`)
+  assert.deepEqual(
+    found.json.hits.map(({ name }: Item) => name),
+    ['read\\'],
+  )
+})
+
 test('GET /components 200: use as GET /images/{digest}/sbom says it, and filters by it', async () => {
   const image = newImage()
   const namespace = newNamespace()
@@ -268,6 +280,7 @@ test('GET /components 200: content that comes back is read again', async () => {
   await post('back-y')
   await app.sql`select * from read_packages('next', 500, 1000)`
   await post('back-x')
+  await app.sql`select mark_packages('next')`
   assert.equal((await items({ name: 'back-x' })).length, 1)
   await readPackages(context())
   assert.deepEqual([(await items({ name: 'back-x' })).length, (await items({ name: 'back-y' })).length], [1, 0])
