@@ -4,6 +4,7 @@ import attestations from './attestations.get.ts'
 import auditVerdicts from './audit/verdicts.get.ts'
 import changes from './changes.get.ts'
 import clusterEnvironment from './cluster/environment.get.ts'
+import components from './components.get.ts'
 import computeContention from './compute/contention.get.ts'
 import computeFindings from './compute/findings.get.ts'
 import computeHistory from './compute/history.get.ts'
@@ -54,6 +55,7 @@ import runtimeCapabilities from './runtime/capabilities.post.ts'
 import runtimeCoverage from './runtime/coverage.post.ts'
 import executables from './runtime/executables.post.ts'
 import unshippedFiles from './runtime/unshipped.get.ts'
+import search from './search.get.ts'
 import seccompCrDelete from './seccomp/cr.delete.ts'
 import seccompCrPut from './seccomp/cr.put.ts'
 import denials from './seccomp/denials.get.ts'
@@ -102,6 +104,7 @@ export const routes = [
   ...[imageVulnerabilitiesPost, imageVulnerabilities, imageSbomPost, imageSbom, imageSbomCycloneDx],
   ...[vulnerabilities, vulnerabilityExposure],
   ...[vulnerabilityDecisionPut, vulnerabilityDecisions, vex, imageVex],
+  ...[search, components],
   ...[imageAttestationPost, imageAttestation, attestations, attestationsRunning],
   ...[attestationPolicy, imageTrust],
   ...[seccompExport, seccompExportPost],

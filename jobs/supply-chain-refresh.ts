@@ -8,10 +8,12 @@ import {
   expireAliases,
   findChangedImages,
   forgetDecisions,
+  forgetPackages,
   forgetUse,
   judgeContainers,
   nameFindings,
   noteTierRule,
+  readPackages,
   refreshFacts,
 } from './supply-chain/steps.ts'
 
@@ -23,6 +25,7 @@ type Step = (context: JobContext) => Promise<Pass>
 
 /** The steps that update the summary, in this order, and those that delete. */
 const REFRESH: readonly Step[] = [
+  readPackages,
   noteTierRule,
   relinkAll,
   nameFindings,
@@ -32,7 +35,7 @@ const REFRESH: readonly Step[] = [
   countChanged,
   endDecisions,
 ]
-const DELETE: readonly Step[] = [expireSets, deletePayloads, expireAliases, forgetUse, forgetDecisions]
+const DELETE: readonly Step[] = [expireSets, deletePayloads, expireAliases, forgetUse, forgetDecisions, forgetPackages]
 
 /**
  * Links payloads to the images that run, names findings by the known aliases, links files that ran to the packages that

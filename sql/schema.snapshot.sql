@@ -571,6 +571,8 @@ table public.flow_edge with (fillfactor=70)
   last_new_at timestamp without time zone not null
   counted_at timestamp without time zone not null
   constraint flow_edge_pkey PRIMARY KEY (id)
+  CREATE INDEX flow_edge_by_address ON public.flow_edge USING btree (traffic_in_out_ip) WHERE (traffic_in_out_ip IS NOT
+      NULL)
   CREATE INDEX flow_edge_by_first_seen ON public.flow_edge USING btree (first_seen_at)
   CREATE INDEX flow_edge_by_workload ON public.flow_edge USING btree (pod_namespace, pod_workload_kind,
       pod_workload_name, pod_name)
@@ -630,6 +632,8 @@ table public.image with (fillfactor=80)
   last_seen timestamp without time zone not null
   constraint image_digest_kind_check CHECK ((digest_kind = ANY (ARRAY['pinned'::text, 'config'::text, 'repo'::text])))
   constraint image_pkey PRIMARY KEY (digest)
+  CREATE INDEX image_by_end_of_repository ON public.image USING btree (reverse(lower(repository)), digest) WHERE
+      (repository IS NOT NULL)
   CREATE INDEX image_by_repository ON public.image USING btree (repository, digest)
   CREATE UNIQUE INDEX image_pkey ON public.image USING btree (digest)
 
@@ -767,6 +771,7 @@ table public.image_report with (fillfactor=80)
   attestation jsonb
   post text collate "C" not null
   received_at timestamp without time zone not null
+  packages_hash text collate "C"
   constraint image_report_digest_kind_check CHECK ((digest_kind = ANY (ARRAY['index'::text, 'manifest'::text,
       'unknown'::text])))
   constraint image_report_kind_check CHECK ((kind = ANY (ARRAY['vulnerabilities'::text, 'sbom'::text])))
@@ -779,6 +784,8 @@ table public.image_report with (fillfactor=80)
   CREATE INDEX image_report_by_tag ON public.image_report USING btree (normal_repository, tag, source, kind) WHERE
       ((normal_repository IS NOT NULL) AND (tag IS NOT NULL))
   CREATE UNIQUE INDEX image_report_pkey ON public.image_report USING btree (digest, source, kind)
+  CREATE INDEX image_report_unread ON public.image_report USING btree (digest, source, kind) WHERE (packages_hash IS
+      DISTINCT FROM content_hash)
 
 table public.install
   is_only boolean not null default true
@@ -817,6 +824,17 @@ view public.node_heartbeat
   node_name text collate "C"
   updated_at timestamp without time zone
 
+table public.package_entry
+  id bigint not null
+  name text collate "C" not null
+  artifact text collate "C"
+  purl text collate "C" not null
+  constraint package_entry_pkey PRIMARY KEY (id)
+  CREATE INDEX package_entry_by_artifact ON public.package_entry USING btree (artifact) WHERE (artifact IS NOT NULL)
+  CREATE INDEX package_entry_by_name ON public.package_entry USING btree (name)
+  CREATE INDEX package_entry_by_purl ON public.package_entry USING btree (purl) WHERE (purl <> ''::text)
+  CREATE UNIQUE INDEX package_entry_pkey ON public.package_entry USING btree (id)
+
 table public.package_use with (fillfactor=90)
   image_digest text collate "C" not null
   package_name text collate "C" not null
@@ -830,6 +848,16 @@ table public.package_use with (fillfactor=90)
       container_name, cluster_id)
   CREATE UNIQUE INDEX package_use_pkey ON public.package_use USING btree (image_digest, package_name, pod_namespace,
       workload_kind, workload_name, container_name, cluster_id)
+
+table public.payload_packages
+  digest text collate "C" not null
+  source text collate "C" not null
+  kind text collate "C" not null
+  content_hash text collate "C" not null
+  packages bigint[] not null
+  constraint payload_packages_pkey PRIMARY KEY (digest, source, kind)
+  CREATE INDEX payload_packages_by_package ON public.payload_packages USING gin (packages)
+  CREATE UNIQUE INDEX payload_packages_pkey ON public.payload_packages USING btree (digest, source, kind)
 
 table public.pod with (autovacuum_vacuum_scale_factor=0.05, fillfactor=60)
   pod_name text collate "C" not null
@@ -1495,6 +1523,8 @@ function public.aliases_of(vuln text) returns text[] language sql stable paralle
 function public.answering_reports(asked text, of_kind text) returns TABLE(digest text, source text, join_rank smallint)
       language sql stable parallel safe
 
+function public.artifact_of(name text) returns text language sql immutable parallel safe
+
 function public.attribute_syscalls(pods text[], moment timestamp without time zone) returns void language plpgsql
 
 function public.bounded_union(stored text[], offered text[], most integer, most_bytes integer) returns text[] language
@@ -1689,11 +1719,15 @@ aggregate public.first_not_null(anyelement) returns anyelement language internal
 function public.first_of_two(kept anyelement, other anyelement) returns anyelement language plpgsql immutable strict
       parallel safe
 
+function public.flush_packages(held text) returns bigint language sql strict
+
 function public.fnv1a_64(words text) returns text language plpgsql immutable strict parallel safe
 
 function public.fold_path(path text) returns text language plpgsql immutable parallel safe
 
 function public.forget_decisions(max_rows bigint, days bigint, max_kept bigint) returns bigint language plpgsql strict
+
+function public.forget_packages(max_entries bigint) returns bigint language sql strict
 
 function public.forget_use(max_rows bigint) returns bigint language sql strict
 
@@ -1707,8 +1741,15 @@ function public.image_coverage(asked text, old_before timestamp without time zon
       without time zone, sbom_rank integer, verdict text, checked_at timestamp without time zone) language sql stable
       parallel safe
 
+function public.image_runs(asked text, window_secs integer) returns boolean language sql stable parallel safe
+
+function public.images_of_payload(of_digest text, of_source text, of_kind text, running_only boolean, window_secs
+      integer) returns TABLE(image_digest text) language sql stable parallel safe
+
 function public.images_to_refresh(after text, max_looked bigint, window_secs integer, lanes integer, lane integer)
       returns TABLE(image_digest text, payloads text, is_reread boolean, is_moved boolean) language sql stable
+
+function public.images_with(names text[]) returns TABLE(image_digest text) language sql stable
 
 function public.inet_of(address text) returns inet language sql immutable parallel safe
 
@@ -1775,6 +1816,8 @@ function public.lock_decisions() returns void language sql
 
 function public.lock_workload_syscalls(of_namespace text, of_kind text, of_workload text) returns void language sql
 
+function public.mark_packages(held text) returns bigint language sql strict
+
 function public.max_platform_reports() returns integer language sql immutable parallel safe
 
 function public.may_be_renamed(id text, aliases text[]) returns boolean language sql immutable parallel safe
@@ -1803,6 +1846,10 @@ function public.node_coverage(of_namespace text, stale_secs integer) returns TAB
 
 function public.normal_path(path text) returns text language sql immutable parallel safe
 
+function public.not_covered(window_secs integer) returns bigint language sql stable
+
+function public.not_read() returns bigint language sql stable parallel safe
+
 function public.origin_rank(origin text) returns integer language sql immutable parallel safe
 
 function public.package_coverage(package_type text, package_class text, purl text) returns text language sql immutable
@@ -1811,6 +1858,10 @@ function public.package_coverage(package_type text, package_class text, purl tex
 function public.package_files(images text[]) returns TABLE(image bigint, package_name text, path text, is_cut boolean)
       language sql stable
 
+function public.package_id(name text, purl text) returns bigint language sql immutable parallel safe
+
+function public.package_names(asked_name text, asked_purl text, names text[]) returns text[] language sql stable
+
 function public.packages_in_use(asked text, names text[]) returns jsonb language sql stable
 
 function public.packages_run(images text[], listed_images bigint[], listed_packages text[], listed_paths text[]) returns
@@ -1818,6 +1869,8 @@ function public.packages_run(images text[], listed_images bigint[], listed_packa
       container_name text, cluster_id text, is_executed boolean) language sql stable
 
 function public.payloads_of(asked text) returns text language sql stable parallel safe
+
+function public.payloads_with(entries bigint[]) returns TABLE(digest text, source text, kind text) language sql stable
 
 function public.pod_at_address(address text, at timestamp without time zone) returns SETOF pod language sql stable
       parallel safe
@@ -1835,11 +1888,22 @@ function public.posted_containers(doc json) returns TABLE(n bigint, workload big
       text, digest_kind text, repository text, tags text[], security_context jsonb, pod_security jsonb, state text,
       state_reason text) language sql stable parallel safe
 
+function public.prefix_end(beginning text) returns text language sql immutable parallel safe
+
+function public.purl_base(purl text) returns text language sql immutable parallel safe
+
 function public.purl_matches(decided text, purl text) returns boolean language plpgsql immutable strict parallel safe
 
 function public.purl_parts(purl text) returns text[] language plpgsql immutable strict parallel safe
 
+function public.purl_plain(purl text) returns text language sql immutable parallel safe
+
+function public.purl_text(purl text) returns text language sql immutable parallel safe
+
 function public.ran_as_init(container_kind text, state text) returns boolean language sql immutable parallel safe
+
+function public.read_packages(held text, max_payloads bigint, max_packages bigint) returns TABLE(payloads bigint, next
+      text) language sql strict
 
 function public.record_aliases(posted image_finding[]) returns void language sql
 
@@ -1906,6 +1970,40 @@ function public.runtime_coverage_of(cluster text, namespace text, kind text, nam
       window_hours integer) returns TABLE(container_name text, image_digest text, instances bigint, last_heartbeat
       timestamp without time zone, mode text, libraries_tracked boolean, covered boolean, observed_since timestamp
       without time zone, reason text) language plpgsql stable
+
+function public.search_address(asked text, max_looked integer, max_peers integer) returns TABLE(running boolean, place
+      integer, key text, hit json) language sql stable strict
+
+function public.search_images(beginnings text[], max_hits integer, window_secs integer) returns TABLE(running boolean,
+      place integer, key text, hit json) language sql stable strict
+
+function public.search_namespaces(asked text, prefixes boolean, max_looked integer, window_secs integer) returns
+      TABLE(running boolean, place integer, key text, hit json) language sql stable
+
+function public.search_nodes(asked text, prefixes boolean, max_looked integer) returns TABLE(running boolean, place
+      integer, key text, hit json) language sql stable
+
+function public.search_package_version(asked text, base text, version text, names text[], max_payloads integer,
+      window_secs integer) returns TABLE(running boolean, place integer, key text, hit json) language sql stable strict
+
+function public.search_packages(asked text, is_purl boolean, names text[], prefixes boolean, first_place integer,
+      max_hits integer, window_secs integer) returns TABLE(running boolean, place integer, key text, hit json) language
+      sql stable strict
+
+function public.search_pods(of_namespace text, asked text, prefixes boolean, max_looked integer) returns TABLE(running
+      boolean, place integer, key text, hit json) language sql stable
+
+function public.search_repositories(exact text[], suffix text, tag text, max_looked integer, max_images integer,
+      window_secs integer) returns TABLE(running boolean, place integer, key text, hit json) language sql stable
+
+function public.search_services(of_namespace text, asked text, prefixes boolean, max_looked integer) returns
+      TABLE(running boolean, place integer, key text, hit json) language sql stable
+
+function public.search_vulnerabilities(asked text, max_hits integer, window_secs integer) returns TABLE(running boolean,
+      place integer, key text, hit json) language sql stable strict
+
+function public.search_workloads(of_namespace text, of_kind text, asked text, prefixes boolean, max_looked integer,
+      window_secs integer) returns TABLE(running boolean, place integer, key text, hit json) language sql stable
 
 function public.seccomp_profiles(profile_dir text, stale_secs integer) returns TABLE(namespace text, kind text, name
       text, hash text, syscall_count double precision, arches json, updated_at text, worst integer, pods integer,
@@ -1994,6 +2092,11 @@ function public.union_syscalls(doc json) returns integer language sql
 
 function public.union_tags(stored text[], seen text[]) returns text[] language sql immutable parallel safe
 
+function public.unread_packages(asked text, is_purl boolean, names text[]) returns TABLE(digest text, source text, kind
+      text, name text, artifact text, purl text) language sql stable parallel safe
+
+function public.unread_payloads() returns TABLE(digest text, source text, kind text) language sql stable parallel safe
+
 function public.unshipped_files(of_namespace text, since timestamp without time zone, is_image_running boolean,
       after_first timestamp without time zone, after_hash text, after_namespace text, after_kind text, after_workload
       text, after_container text, after_image text, after_entry text, retention_days integer, window_secs integer,
@@ -2020,6 +2123,8 @@ function public.waiting_reference(namespace text, kind text, name text, containe
 function public.wire_time(t timestamp without time zone) returns text language sql stable parallel safe
 
 function public.without_repeats(list text[]) returns text[] language sql immutable parallel safe
+
+function public.without_version(plain text) returns text language sql immutable parallel safe
 
 function public.workload_capture(of_namespace text, of_kind text, of_workload text) returns TABLE(worst integer, pods
       integer, incomplete integer, names text[], ranks integer[]) language sql stable parallel safe

@@ -2,7 +2,7 @@
 import type postgres from 'postgres'
 import type { Database, Sql } from '../../lib/db/index.ts'
 import { HISTORY_DAYS, MAX_ENDED } from '../../lib/decisions/words.ts'
-import { inBatches, type JobContext, joinPasses, type Pass } from '../job.ts'
+import { inBatches, isStopped, type JobContext, joinPasses, NOTHING, type Pass } from '../job.ts'
 import { held, laneHeld } from '../locks.ts'
 
 const IMAGES_EXAMINED = 100
@@ -15,6 +15,10 @@ const NEWS_AT_ONCE = 500
 const CVES_COUNTED = 200
 const ALIASES_EXAMINED = 500
 const WORKLOADS_JUDGED = 500
+const PAYLOADS_READ = 500
+/** No payload is begun after so many components or findings. */
+const PACKAGES_READ = 100_000
+const PACKAGES_FORGOTTEN = 2_000
 const USES_FORGOTTEN = 10_000
 /**
  * Parts of the long steps that run side by side, one for each connection of the gate of jobs. Other jobs get one between
@@ -101,6 +105,44 @@ export async function noteTierRule({ config, db }: JobContext): Promise<Pass> {
   const { is_held, rows } = changed!
   return is_held ? { outcome: 'done', rows, batches: 1 } : { outcome: 'skipped', rows: 0, batches: 0 }
 }
+
+/**
+ * Reads the packages of payloads that are new or changed, for search (docs/contract.md#search). Until then each search
+ * looks at them itself, so this is the first step of a pass.
+ */
+export async function readPackages(context: JobContext): Promise<Pass> {
+  const once = (call: (sql: Sql, first: postgres.Fragment) => postgres.Fragment) => inCalls(context, 1, 'next', call)
+  let pass = NOTHING
+  for (let next: string | null = 'next'; next !== null && !isStopped(pass); ) {
+    const read = await once((sql, first) => {
+      return sql`select r.payloads as rows, null::text as next from read_packages(${first}, ${PAYLOADS_READ}, ${PACKAGES_READ}) r`
+    })
+    const marked =
+      read.rows === 0
+        ? NOTHING
+        : await once((sql, first) => sql`select mark_packages(${first}) as rows, null::text as next`)
+    pass = {
+      outcome: read.outcome,
+      rows: pass.rows + marked.rows,
+      batches: pass.batches + read.batches + marked.batches,
+    }
+    // Rows that others write are left for the next pass.
+    if (marked.rows === 0) next = null
+  }
+  if (pass.rows > 0 && !isStopped(pass))
+    await once((sql, first) => sql`select flush_packages(${first}) * 0 as rows, null::text as next`)
+  return pass
+}
+
+/** Deletes packages that no payload has any more; some of them in each pass. */
+export const forgetPackages = (context: JobContext): Promise<Pass> =>
+  inCalls(
+    context,
+    1,
+    String(PACKAGES_FORGOTTEN),
+    (sql, first) => sql`
+    select f.rows, null::text as next from forget_packages((${first})::bigint) f(rows)`,
+  )
 
 /** Judges the containers of all workloads: whether they are watched, and their exposure. */
 export const judgeContainers = (context: JobContext): Promise<Pass> =>

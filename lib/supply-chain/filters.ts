@@ -40,6 +40,8 @@ const flag = (description: string) =>
 
 export const fixable = flag('`true`: only findings with a fixed version in some source; `false`: only the others.')
 
+export const running = flag('`true`: only in images that a container runs; `false`: only in the others.')
+
 export const kev = flag(
   '`true`: only vulnerabilities known to be exploited; `false`: only those that a source says are not. Unknown ones ' +
     'are in neither list.',

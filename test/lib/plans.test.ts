@@ -386,6 +386,15 @@ const examples: Record<string, Example[]> = {
     `/images/${imageDigest(7)}/sbom?limit=500&after=5000&source=registry`,
     `/images/${imageDigest(0)}/sbom`,
   ].map((path) => ({ path })),
+  // Each reading of the text is a function with settings of its own, as is the list of images with a package.
+  'GET /search': ['CVE-7', 'web-7', 'ns-7/web-7', 'pkg:npm/p@1', imageDigest(7), 'r-7:v1', '10.0.0.7'].map((text) => ({
+    path: `/search?q=${encodeURIComponent(text)}`,
+    ...{ isOpaque: true, isWhole: true, isCounted: true },
+  })),
+  'GET /components': ['name=p', 'purl=pkg:npm/p@1&running=true&in_use=unknown'].map((query) => ({
+    path: `/components?${query}`,
+    ...{ isOpaque: true, isWhole: true, isCounted: true },
+  })),
   'GET /images/:digest/sbom/cyclonedx': [
     { path: `/images/${imageDigest(7)}/sbom/cyclonedx`, statements: 1 + ROWS / PAGE_COMPONENTS },
     { path: `/images/${imageDigest(0)}/sbom/cyclonedx`, status: 404 },

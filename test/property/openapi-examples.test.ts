@@ -16,6 +16,7 @@ const app = await startApp(TOKENS)
 const token = TOKENS.BROKER_TOKEN_READ
 /** Fixed values for rules about several parameters, which no schema expresses. */
 const WITH: Record<string, Record<string, string>> = {
+  '/components': { name: 'log4j' },
   '/compute/contention': { namespace: 'shop' },
   '/attestations/policy': { mode: 'audit' },
   '/flows': { since: '', until: '', follow: 'false', resume: '', after: '' },

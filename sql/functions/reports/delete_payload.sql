@@ -29,6 +29,7 @@ begin
   delete from image_component c where c.digest = of_digest and c.source = of_source;
   get diagnostics rows = row_count;
   deleted := deleted + rows;
+  delete from payload_packages p where p.digest = of_digest and p.source = of_source;
   delete from image_link l where l.digest = of_digest and l.source = of_source;
   get diagnostics rows = row_count;
   deleted := deleted + rows;

@@ -1,4 +1,5 @@
--- Writes the header of a payload over the previous one.
+-- Writes the header of a payload over the previous one. The packages of other content are to be read again, even if it
+-- was stored before.
 create or replace function write_report(sent image_report) returns void
 language sql
 as $$
@@ -30,5 +31,6 @@ as $$
     sbom_trust         = excluded.sbom_trust,
     attestation        = excluded.attestation,
     post               = excluded.post,
-    received_at        = excluded.received_at
+    received_at        = excluded.received_at,
+    packages_hash      = case when r.content_hash = excluded.content_hash then r.packages_hash end
 $$;
