@@ -9,6 +9,7 @@ const TAGS: readonly [name: string, description: string, prefixes: readonly stri
   ['audit', 'Verdicts of the policy evaluator', ['/audit/']],
   ['nodes', 'Nodes of the cluster', ['/node/', '/cluster/']],
   ['images', 'Container images and where they run', ['/images', '/workloads']],
+  ['search', 'Where a package, an image, a workload or an address is', ['/search', '/components']],
   ['changes', 'What changed in the workloads of a namespace', ['/changes']],
   ['vulnerabilities', 'Vulnerabilities of the images that run, and what reaches them', ['/vulnerabilities']],
   [

@@ -182,7 +182,9 @@ test('GET routes and a trial need the scope read, all others ingest, except open
       ? 'open'
       : name.startsWith('GET ') || name === 'POST /networkpolicy/try'
         ? 'read'
-        : 'ingest'
+        : ['PUT /vulnerabilities/:id/decision', 'POST /vex'].includes(name)
+          ? 'supplychain'
+          : 'ingest'
     if (!name.includes('/images/') && !name.includes('/export')) assert.equal(scope, expected, name)
   }
 })

@@ -146,10 +146,11 @@ test('POST /images/{digest}/vulnerabilities 200: a payload is stored with its he
   )
   await assertAnswer(post(payload), 200, { status: 'stored', items: 2 })
   const [report, ...others] = await reportsOf(digest)
-  const { content_hash, post: id, received_at, ...rest } = report!
+  const { content_hash, packages_hash, post: id, received_at, ...rest } = report!
   assert.deepEqual(others, [])
   assert.match(content_hash as string, /^[0-9a-f]{64}$/)
   assert.ok(id && received_at)
+  assert.equal(packages_hash, null, 'the job has not read it')
   assert.deepEqual(rest, {
     ...{
       digest,
