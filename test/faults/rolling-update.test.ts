@@ -174,8 +174,10 @@ async function replaceBrokers(t: TestContext): Promise<void> {
   for (const broker of current) assert.deepEqual(await broker.stop(), { code: 0, signal: null })
 }
 
-test('brokers are replaced under load: no request fails, no acknowledged flow is lost', { timeout: 900_000 }, (t) =>
-  undisturbed(() => replaceBrokers(t)),
+test(
+  'brokers are replaced under load: no request fails, no acknowledged flow is lost',
+  { timeout: 900_000, skip: onlyFull },
+  (t) => undisturbed(() => replaceBrokers(t)),
 )
 
 async function replaceEdge(t: TestContext): Promise<void> {

@@ -6,7 +6,7 @@ import { before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Broker, flow, get, post, type Reply, request, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { depth } from '../support/depth.ts'
+import { depth, onlyFull } from '../support/depth.ts'
 import { undisturbed } from '../support/undisturbed.ts'
 import { until } from '../support/until.ts'
 
@@ -267,7 +267,7 @@ class Client {
   }
 }
 
-describe('a rolling restart under load', { timeout: 900_000 }, () => {
+describe('a rolling restart under load', { timeout: 900_000, skip: onlyFull }, () => {
   async function roll(t: TestContext, env: NodeJS.ProcessEnv) {
     const servers = [await start(env), await start(env)]
     const clients = Array.from({ length: CLIENTS }, () => new Client(t, servers))
@@ -299,7 +299,7 @@ describe('a rolling restart under load', { timeout: 900_000 }, () => {
   })
 })
 
-describe('a slow reader of an unlimited list', { timeout: 900_000 }, () => {
+describe('a slow reader of an unlimited list', { timeout: 900_000, skip: onlyFull }, () => {
   /** Requests the list and reads only its beginning. */
   async function startReading(broker: Broker): Promise<http.IncomingMessage> {
     const outgoing = http.get(`${broker.url}/pod/traffic/streamed`, { agent: false })
