@@ -8,7 +8,9 @@
 import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
+import type postgres from 'postgres'
 import { run } from './client.ts'
+import { makeDays, seedMinutes } from './profiling-compute-dataset.ts'
 import { createRead, print, request } from './reads.ts'
 import { pass, SupplyChainBroker, TOKENS } from './supply-chain-broker.ts'
 import {
@@ -37,6 +39,7 @@ const { values: options } = parseArgs({
 const SEARCH_P95_MS = 100
 const DIFF_P95_MS = 200
 const SIZING_P95_MS = 300
+const SIZED_PODS = 50
 const SENDERS = 3
 const SBOMS = 200
 const WHOLE_MS = 3_600_000
@@ -46,6 +49,28 @@ const scale = {
   ...{ workloads: Number(options.workloads), images: Number(options.images), findings: Number(options.findings) },
   ...{ components: Number(options.components), files: Number(options.files) },
 }
+/** Seven days of minutes of a workload of 50 pods with two containers each, as the job has counted them. */
+async function seedUsage(sql: postgres.Sql): Promise<void> {
+  const [stored] = await sql<{ any: boolean }[]>`select exists (select from compute_container) as any`
+  if (stored!.any) return
+  await sql.unsafe(`
+    insert into pod (pod_name, pod_ip, pod_namespace, time_stamp, node_name, is_dead, pod_ips, workload_kind,
+                     workload_name, host_network, started_at, pod_uid, running_containers, has_owner)
+    select 'sized-' || p, '10.9.0.' || p, 'ns-0', now() at time zone 'utc', 'node-1', false, array['10.9.0.' || p],
+           'Deployment', 'sized', false, now() at time zone 'utc' - interval '8 days', 'sized-uid-' || p, '{a,b}', true
+    from generate_series(1, ${SIZED_PODS}) p`)
+  await sql.unsafe(`
+    insert into compute_container (container_uid, pod_uid, namespace, pod_name, container, node)
+    select 'sized-uid-' || p || '/' || c, 'sized-uid-' || p, 'ns-0', 'sized-' || p, c, 'node-1'
+    from generate_series(1, ${SIZED_PODS}) p cross join unnest('{a,b}'::text[]) c`)
+  const line = `date_trunc('hour', now() at time zone 'utc' - interval '7 days')`
+  await sql.unsafe(
+    `update compute_fold set folded_until = ${line}, closed_until = ${line}, counted_until = ${line}, count_closed_until = ${line}`,
+  )
+  await makeDays(sql)
+  await seedMinutes(sql, { nodes: 1, containers: 2 * SIZED_PODS, namespaces: 1 })
+}
+
 const site = await startWorkloads(scale, options.data)
 const broker = await SupplyChainBroker.start(site.url)
 const { port } = broker
@@ -64,7 +89,8 @@ try {
   print(`${cpus().length} x ${cpus()[0]!.model}, load ${loadavg()[0]!.toFixed(1)}, Node ${process.version}`)
   // Of each container one file ran from a writable layer.
   await site.sql`update runtime_executable set origin = 'writableLayer' where path like '/srv/app-%/bin/tool-0'`
-  for (const job of ['supply-chain-refresh', 'profile-snapshots']) {
+  await seedUsage(site.sql)
+  for (const job of ['compute-fold', 'supply-chain-refresh', 'profile-snapshots']) {
     const { durationMs, rows, outcome } = await pass(site.url, job, { PROFILE_SNAPSHOT_TICK_BUDGET_SECS: '3600' })
     print(`${job}: ${(durationMs / 1_000).toFixed(1)} s, ${rows} rows, ${outcome}`)
   }
@@ -107,7 +133,7 @@ try {
   )
   await read(
     'GET /compute/workloads/...?days=7',
-    (i) => `/compute/workloads/${pathOf(workloadOf(i))}?days=7`,
+    () => '/compute/workloads/ns-0/Deployment/sized?days=7',
     SIZING_P95_MS,
   )
 

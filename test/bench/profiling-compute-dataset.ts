@@ -122,7 +122,7 @@ async function begin(sql: postgres.Sql, { containers, namespaces }: Dataset): Pr
   await sql.unsafe(`update compute_fold set folded_until = ${line}, closed_until = ${line}`)
 }
 
-async function makeDays(sql: postgres.Sql): Promise<void> {
+export async function makeDays(sql: postgres.Sql): Promise<void> {
   const days = await sql<{ text: string }[]>`
     select format('create table if not exists %I partition of %I for values from (%L) to (%L)',
                   t.name || to_char(d.day, '_YYYYMMDD'), t.name, d.day::date, d.day::date + 1) as text
