@@ -1651,9 +1651,9 @@ function public.current_facts(vuln text) returns TABLE(kev boolean, kev_date_add
       real, epss_percentile real) language sql stable parallel safe
 
 function public.cve_changes(namespace text, numbers integer[], kinds text[], names text[], containers text[], digests
-      text[], are_after boolean[], are_current boolean[], sources text[]) returns TABLE(n integer, vuln_id text,
-      severity smallint, max_score real, is_fixable boolean, is_before boolean, is_after boolean, tier smallint, is_used
-      boolean) language sql stable
+      text[], are_after boolean[], are_current boolean[], sources text[], only_changed boolean) returns TABLE(n integer,
+      vuln_id text, severity smallint, max_score real, is_fixable boolean, is_before boolean, is_after boolean, tier
+      smallint, is_used boolean) language sql stable
 
 function public.cve_exposure(vuln text, window_hours integer, running_window_secs integer, shown jsonb) returns json
       language sql stable

@@ -21,8 +21,8 @@ const PACKAGES_READ = 100_000
 const PACKAGES_FORGOTTEN = 2_000
 const USES_FORGOTTEN = 10_000
 /**
- * Parts of the long steps that run side by side, one for each connection of the gate of jobs. Other jobs get one between
- * two batches.
+ * Parts of the long steps that run side by side, one for each connection of the gate of jobs. Other jobs get one
+ * between two batches.
  */
 const LANES = 2
 const DECISIONS_ENDED = 500
@@ -114,9 +114,11 @@ export async function readPackages(context: JobContext): Promise<Pass> {
   const once = (call: (sql: Sql, first: postgres.Fragment) => postgres.Fragment) => inCalls(context, 1, 'next', call)
   let pass = NOTHING
   for (let next: string | null = 'next'; next !== null && !isStopped(pass); ) {
-    const read = await once((sql, first) => {
-      return sql`select r.payloads as rows, null::text as next from read_packages(${first}, ${PAYLOADS_READ}, ${PACKAGES_READ}) r`
-    })
+    const read = await once(
+      (sql, first) => sql`
+      select r.payloads as rows, null::text as next
+      from read_packages(${first}, ${PAYLOADS_READ}, ${PACKAGES_READ}) r`,
+    )
     const marked =
       read.rows === 0
         ? NOTHING

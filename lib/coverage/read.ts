@@ -106,8 +106,8 @@ const IMAGES: PartSql = {
 }
 
 /**
- * The workloads from the cursor on that may run: those of the inventory, of live pods, and of containers that are watched
- * without a known image. Each list is in the order of an index, so that none is read beyond the limit.
+ * The workloads from the cursor on that may run: those of the inventory, of live pods, and of containers that are
+ * watched without a known image. Each list is in the order of an index, so that none is read beyond the limit.
  */
 const WORKLOADS_SCANNED = (isScoped: boolean) => {
   const from = (alias: string, kind = `${alias}.workload_kind`, name = `${alias}.workload_name`) => `
@@ -217,7 +217,8 @@ const WORKLOADS: PartSql = {
     on p.reason is not null`,
   item: `
     'namespace', p.pod_namespace, 'kind', p.workload_kind, 'name', p.workload_name, 'missing', p.missing,
-    'captureLevel', case when p.is_observed then coalesce(('{${LEVELS}}'::text[])[p.worst + 1], 'unknown') end, 'incompletePods', p.incomplete,
+    'captureLevel', case when p.is_observed then coalesce(('{${LEVELS}}'::text[])[p.worst + 1], 'unknown') end,
+    'incompletePods', p.incomplete,
     'denialsReason', p.reason, 'denialsReasonDetail', g.detail`,
 }
 
@@ -229,9 +230,14 @@ const total = (part: Part) => `
     'missing', json_build_object(
       ${MISSING[part].map((code) => `'${code}', count(*) filter (where '${code}' = any (j.missing))`).join(', ')}))`
 
+/** Null where more rows than are judged were found. */
+const countedTotals = (part: Part) => `(
+         select case when (select max(s.n) from scanned s) > ${asked('max_judged')} then null else ${total(part)} end
+         from judged j)`
+
 /**
- * The page of a part. Where it counts, `judged` is read twice and so computed whole; else its rows are computed one after
- * the other until the page is full, in the order in which they come.
+ * The page of a part. Where it counts, `judged` is read twice and so computed whole; else its rows are computed one
+ * after the other until the page is full, in the order in which they come.
  */
 function statement(part: Part, isScoped: boolean, isCounted: boolean) {
   const sql = SQL[part]
@@ -247,7 +253,7 @@ function statement(part: Part, isScoped: boolean, isCounted: boolean) {
       where ${asked('include_known')} or j.missing <> '{}'
       ${isCounted ? `order by ${keys}` : ''}
       limit ${asked('max')} + 1) p)
-  select ${isCounted ? `(select case when (select max(s.n) from scanned s) > ${asked('max_judged')} then null else ${total(part)} end from judged j)` : 'null::json'} as totals,
+  select ${isCounted ? countedTotals(part) : 'null::json'} as totals,
          (select coalesce(json_agg(json_build_object(${sql.item}) order by p.place), '[]')
           from page p ${sql.joins}
           where p.place <= ${asked('max')}) as items,

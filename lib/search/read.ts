@@ -23,7 +23,8 @@ const SEARCH = fixed(`
   with asked as materialized (
     select $1::text as vulnerability, $2::text as package_name, $3::boolean as prefixes, $4::integer as window_secs,
            $5::text as purl, $6::text as purl_base, $7::text as purl_version, $8::text::json as purl_names,
-           $9::text::json as digests, $10::text::json as exact, $11::text as suffix, $12::text as tag, $13::text::json as workloads,
+           $9::text::json as digests, $10::text::json as exact, $11::text as suffix, $12::text as tag,
+           $13::text::json as workloads,
            $14::text::json as pods, $15::text::json as services, $16::text::json as namespaces, $17::text::json as nodes,
            $18::text as address)
   select h.type, h.running, h.place::text, h.key, h.hit::text

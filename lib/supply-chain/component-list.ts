@@ -180,7 +180,8 @@ const COMPONENTS = fixed(`
   with params as materialized (
     select $1::text as name, $2::text as version, $3::text as purl_text, $4::text as purl_plain, $5::text as purl_base,
            $6::text as purl_version, array(select json_array_elements_text($7::text::json)) as purl_names,
-           $8::boolean as running, (select array_agg(s.n::integer) from json_array_elements_text($9::text::json) s(n)) as states,
+           $8::boolean as running,
+           (select array_agg(s.n::integer) from json_array_elements_text($9::text::json) s(n)) as states,
            $10::integer as window_secs, $11::bigint as window_hours,
            $12::integer as after_rank, $13::text collate "C" as after_digest, $14::text collate "C" as after_name,
            $15::text collate "C" as after_version, $16::text collate "C" as after_purl,

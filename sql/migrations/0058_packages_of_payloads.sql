@@ -2,8 +2,8 @@
 -- tables: an index on `image_component` would slow the ingest of SBOMs down.
 
 -- Each package once: its number, its name, the artifact in a name `group:artifact`, and its package URL without version
--- and qualifiers, in lower case (A to Z); empty without a package URL. Packages that are equal in these may have several
--- numbers.
+-- and qualifiers, in lower case (A to Z); empty without a package URL. Packages that are equal in these may have
+-- several numbers.
 create table package_entry (
   id       bigint primary key,
   name     text collate "C" not null,

@@ -1,13 +1,13 @@
--- Reads about the size of a workload ask how its CPU and memory were distributed over days. Rows of five minutes have no
--- distribution, and a week of minutes is too much to read. So minutes are also counted by value, for each day.
+-- Reads about the size of a workload ask how its CPU and memory were distributed over days. Rows of five minutes have
+-- no distribution, and a week of minutes is too much to read. So minutes are also counted by value, for each day.
 
 -- An operator may have set default_tablespace. PostgreSQL refuses a partitioned table if that is the tablespace of the
 -- database.
 set local default_tablespace = '';
 
 -- The minutes of a container in a day (UTC, `ts` is its start) in which it had these requests and limits. An element of
--- a histogram has the number of a bucket (see `compute_bucket`) in its upper and seconds in its lower 32 bits, in order.
--- Each day has a partition, like the other tables of the history.
+-- a histogram has the number of a bucket (see `compute_bucket`) in its upper and seconds in its lower 32 bits, in
+-- order. Each day has a partition, like the other tables of the history.
 create table compute_usage (
   container_id       bigint not null,
   ts                 timestamp not null,

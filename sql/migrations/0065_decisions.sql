@@ -1,9 +1,9 @@
 -- Decisions about vulnerabilities with their history, and the VEX documents that some of them come from
 -- (docs/contract.md#decisions).
 
--- `name` is the id of the vulnerability in upper case. `scope_rank` is 0 for a workload, 1 for an image or a repository,
--- 2 for a namespace and 3 for the cluster: the most specific first. A decision without `ended_at` holds until the end of
--- `holds_until`. `product` is what a statement of a document names, as it was sent.
+-- `name` is the id of the vulnerability in upper case. `scope_rank` is 0 for a workload, 1 for an image or a
+-- repository, 2 for a namespace and 3 for the cluster: the most specific first. A decision without `ended_at` holds
+-- until the end of `holds_until`. `product` is what a statement of a document names, as it was sent.
 create table vuln_decision (
   id                 bigint generated always as identity primary key,
   vuln_id            text collate "C" not null,

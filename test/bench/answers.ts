@@ -65,7 +65,8 @@ async function seedUsage(sql: postgres.Sql): Promise<void> {
     from generate_series(1, ${SIZED_PODS}) p cross join unnest('{a,b}'::text[]) c`)
   const line = `date_trunc('hour', now() at time zone 'utc' - interval '7 days')`
   await sql.unsafe(
-    `update compute_fold set folded_until = ${line}, closed_until = ${line}, counted_until = ${line}, count_closed_until = ${line}`,
+    `update compute_fold
+     set folded_until = ${line}, closed_until = ${line}, counted_until = ${line}, count_closed_until = ${line}`,
   )
   await makeDays(sql)
   await seedMinutes(sql, { nodes: 1, containers: 2 * SIZED_PODS, namespaces: 1 })
@@ -91,8 +92,11 @@ try {
   await site.sql`update runtime_executable set origin = 'writableLayer' where path like '/srv/app-%/bin/tool-0'`
   await seedUsage(site.sql)
   for (const job of ['compute-fold', 'supply-chain-refresh', 'profile-snapshots']) {
-    const { durationMs, rows, outcome } = await pass(site.url, job, { PROFILE_SNAPSHOT_TICK_BUDGET_SECS: '3600' })
-    print(`${job}: ${(durationMs / 1_000).toFixed(1)} s, ${rows} rows, ${outcome}`)
+    const startedAt = performance.now()
+    let outcome: string
+    do ({ outcome } = await pass(site.url, job, { PROFILE_SNAPSHOT_TICK_BUDGET_SECS: '3600' }))
+    while (outcome === 'capped')
+    print(`${job}: ${((performance.now() - startedAt) / 1_000).toFixed(1)} s, ${outcome}`)
   }
   await site.sql.unsafe('vacuum analyze')
 

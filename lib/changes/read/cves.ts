@@ -55,7 +55,8 @@ const PAIRS = `
   pairs as materialized (
     select p.n, p.kind, p.name, p.container, p.digest, p.is_after
     from asked a
-    cross join json_to_recordset(a.pairs) p(n integer, kind text, name text, container text, digest text, is_after boolean)),
+    cross join json_to_recordset(a.pairs)
+      p(n integer, kind text, name text, container text, digest text, is_after boolean)),
   images as materialized (
     select d.digest, s.sources, d.is_after and s.sources is not null and is_use_current(d.digest) as is_current
     from (select p.digest collate "C" as digest, bool_or(p.is_after) as is_after from pairs p group by 1) d
@@ -82,18 +83,18 @@ const PAIRS = `
     from pairs p
     join common c on c.n = p.n
     join images i on i.digest = p.digest)`
-const CVES = `
+const cves = (isOnlyChanged: boolean) => `
   lists l
   cross join lateral cve_changes(a.namespace, l.numbers, l.kinds, l.names, l.containers, l.digests, l.are_after,
-                                 l.are_current, l.sources) v`
+                                 l.are_current, l.sources, ${isOnlyChanged}) v`
 
 const COUNTS = fixed<Row[]>(`
   with ${PAIRS},
   changed as materialized (
     select v.*
     from asked a
-    cross join ${CVES}
-    where l.numbers is not null and v.is_before <> v.is_after),
+    cross join ${cves(true)}
+    where l.numbers is not null),
   counts as materialized (
     select v.n, v.is_after, v.tier, v.is_used, count(*) as count from changed v group by 1, 2, 3, 4),
   first as materialized (
@@ -121,7 +122,7 @@ const TIERS = fixed<[{ tiers: [id: string, tier: number, isUsed: boolean][] }]>(
   from (
     select v.vuln_id, v.tier, v.is_used
     from asked a
-    cross join ${CVES}
+    cross join ${cves(false)}
     where l.numbers is not null and v.is_after
     limit ${MAX_TIERS}) t`)
 

@@ -33,7 +33,8 @@ const READ = fixed<[Found]>(`
     select $1::text as older, $2::text as newer, make_interval(hours => $3::integer) as least,
            retention_start($4::integer) as retention_start, now() at time zone 'utc' as moment),
   sides as materialized (
-    select s.side, s.digest collate "C" as digest from asked a cross join lateral (values (0, a.older), (1, a.newer)) s(side, digest)),
+    select s.side, s.digest collate "C" as digest
+    from asked a cross join lateral (values (0, a.older), (1, a.newer)) s(side, digest)),
   rows as materialized (
     select s.side, f.*
     from asked a

@@ -60,7 +60,8 @@ as $$
     limit max_containers + 1),
   chosen as materialized (select f.* from found f order by f.id desc limit max_containers),
   mode as materialized (
-    select a.since, m.is_exact, case when m.is_exact then a.since else greatest(a.since, a.counted_until) end as minutes_from
+    select a.since, m.is_exact,
+           case when m.is_exact then a.since else greatest(a.since, a.counted_until) end as minutes_from
     from asked a
     cross join lateral (
       select a.since >= date_trunc('day', a.folded_until)

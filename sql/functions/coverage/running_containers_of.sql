@@ -1,6 +1,6 @@
 -- The running containers of a workload, each container and image once (docs/contract.md#coverage-report): those of the
--- inventory, and with an empty digest those whose image is not resolved: a live pod runs the container and the inventory
--- has no running image of it, or it is watched without a known image.
+-- inventory, and with an empty digest those whose image is not resolved: a live pod runs the container and the
+-- inventory has no running image of it, or it is watched without a known image.
 create or replace function running_containers_of(namespace text, kind text, name text, window_secs integer)
 returns table (container_name text, image_digest text)
 language sql stable

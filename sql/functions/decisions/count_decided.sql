@@ -1,5 +1,5 @@
--- Counts the workloads in which every finding of a vulnerability is decided, for the cluster and per namespace: for each
--- package of each image of the workload, the decision that is shown there settles it (docs/contract.md#decisions).
+-- Counts the workloads in which every finding of a vulnerability is decided, for the cluster and per namespace: for
+-- each package of each image of the workload, the decision that is shown there settles it (docs/contract.md#decisions).
 -- A package URL has to match every stored finding of the package. Joins are hash joins, since PostgreSQL expects few
 -- rows of each list.
 create or replace function count_decided(vulns text[]) returns bigint

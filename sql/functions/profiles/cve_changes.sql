@@ -1,11 +1,12 @@
 -- The vulnerabilities of images that workloads of a namespace ran before or run after a change
 -- (docs/contract.md#changes): whether the images of either side have them, and for the side after also the tier and
 -- whether a container executed or loaded a file of a package, as in `vulnerabilities_of_workload`. The lists are
--- parallel: pair `i` is of workload `numbers[i]`, and counts what the `sources[i]` (JSON) say. Lists are joined without
--- nested loops, since the planner expects a few rows of each.
+-- parallel: pair `i` is of workload `numbers[i]`, and counts what the `sources[i]` (JSON) say. With `only_changed`,
+-- those that both sides have are left out. Lists are joined without nested loops, since the planner expects a few rows
+-- of each.
 create or replace function cve_changes(
   namespace text, numbers integer[], kinds text[], names text[], containers text[], digests text[],
-  are_after boolean[], are_current boolean[], sources text[])
+  are_after boolean[], are_current boolean[], sources text[], only_changed boolean)
 returns table (n integer, vuln_id text, severity smallint, max_score real, is_fixable boolean, is_before boolean,
                is_after boolean, tier smallint, is_used boolean)
 language sql stable
@@ -32,10 +33,20 @@ as $$
     from (select distinct i.digest from images i) d
     cross join lateral (select c.* from image_cve c where c.image_digest = d.digest offset 0) c),
   hits as materialized (
-    select i.n, i.digest, i.is_after, c.vuln_id, c.severity, c.is_fixable, c.max_score, c.is_provable, c.used_packages
-    from images i
-    join cves c on c.digest = i.digest
-    where c.sources && i.sources),
+    select h.*
+    from (
+      select i.n, i.digest, i.is_after, c.vuln_id, c.severity, c.is_fixable, c.max_score, c.is_provable,
+             c.used_packages, bool_or(not i.is_after) over of_vuln as was_before,
+             bool_or(i.is_after) over of_vuln as is_now
+      from images i
+      join cves c on c.digest = i.digest
+      where c.sources && i.sources
+      window of_vuln as (partition by i.n, c.vuln_id)) h
+    where not only_changed or h.was_before <> h.is_now),
+  facts as materialized (
+    select f.vuln_id, f.kev, f.epss
+    from (select distinct h.vuln_id from hits h where h.is_after) v
+    cross join lateral (select f.vuln_id, f.kev, f.epss from cve_fact f where f.vuln_id = v.vuln_id offset 0) f),
   named as materialized (
     select h.n, h.digest, h.vuln_id, p.name collate "C" as package_name
     from hits h cross join unnest(h.used_packages) p(name)
@@ -65,15 +76,14 @@ as $$
       select u.vuln_id is not null or not p.is_watched or not h.is_provable or not p.is_current as is_live) s
     where h.is_after
     group by h.n, h.digest, h.vuln_id)
-  select h.n, h.vuln_id, min(h.severity) filter (where h.is_after or w.is_gone), max(h.max_score),
+  select h.n, h.vuln_id, min(h.severity) filter (where h.is_after or not h.is_now), max(h.max_score),
          bool_or(h.is_fixable), bool_or(not h.is_after), bool_or(h.is_after),
          min(tier_of(j.is_live, h.severity, h.is_fixable, f.kev or f.epss >= r.epss, j.is_exposed))
            filter (where h.is_after),
          coalesce(bool_or(j.is_used), false)
-  from (select h.*, not bool_or(h.is_after) over (partition by h.n, h.vuln_id) as is_gone from hits h) h
-  cross join lateral (select h.is_gone) w
+  from hits h
   join tier_rule r on r.is_only
   left join judged j on j.n = h.n and j.digest = h.digest and j.vuln_id = h.vuln_id and h.is_after
-  left join lateral (select f.kev, f.epss from cve_fact f where f.vuln_id = h.vuln_id offset 0) f on true
+  left join facts f on f.vuln_id = h.vuln_id
   group by h.n, h.vuln_id
 $$;

@@ -1,5 +1,5 @@
--- The row that decided why a container and image is not covered (docs/contract.md#reason-details), as JSON: `cause`, the
--- container, its pod and node, and the time since when, null for what no row has. `reason` is that of
+-- The row that decided why a container and image is not covered (docs/contract.md#reason-details), as JSON: `cause`,
+-- the container, its pod and node, and the time since when, null for what no row has. `reason` is that of
 -- `runtime_coverage_of` or `capability_coverage_of` for the same arguments. Null without a reason, and where no single
 -- row decided. It is a function of its own, so that those who judge all containers do not pay for it. Of several rows
 -- the one with the latest time is named; `silent` is the one that has been so for the longest time.

@@ -1,5 +1,5 @@
--- Deletes entries that no payload has, among `max_entries` from a random one on. Only the job adds and uses entries, one
--- pass at a time.
+-- Deletes entries that no payload has, among `max_entries` from a random one on. Only the job adds and uses entries,
+-- one pass at a time.
 create or replace function forget_packages(max_entries bigint) returns bigint
 language sql strict
 set enable_seqscan = off

@@ -1,5 +1,5 @@
--- The images of the inventory of which a payload has one of the packages with these names. The payload need not stand for
--- the image.
+-- The images of the inventory of which a payload has one of the packages with these names. The payload need not stand
+-- for the image.
 create or replace function images_with(names text[]) returns table (image_digest text)
 language sql stable
 set enable_bitmapscan = on

@@ -1,5 +1,5 @@
--- Marks payloads whose packages `payload_packages` has as read. It takes milliseconds and waits for no one, so that ingest
--- does not wait for the job: a row that is being written is left for the next pass.
+-- Marks payloads whose packages `payload_packages` has as read. It takes milliseconds and waits for no one, so that
+-- ingest does not wait for the job: a row that is being written is left for the next pass.
 create or replace function mark_packages(held text) returns bigint
 language sql strict
 set enable_seqscan = off

@@ -1,5 +1,6 @@
 -- The names, in lower case, of the packages that are asked for: by a name, which may be an artifact, by a package URL
--- without version, or by both; null for any. `names` are the names of the package with this URL, for entries without one.
+-- without version, or by both; null for any. `names` are the names of the package with this URL, for entries without
+-- one.
 create or replace function package_names(asked_name text, asked_purl text, names text[]) returns text[]
 language sql stable
 as $$

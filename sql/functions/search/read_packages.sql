@@ -1,6 +1,6 @@
 -- Reads the packages of the next payloads for `package_entry` and `payload_packages`: at most `max_payloads`, and no
--- more after `max_packages` entries. Returns how many payloads it read; `next` is null at the end. Names are only read of
--- payloads with a package that no other payload has. All is one statement, and so one state of the data;
+-- more after `max_packages` entries. Returns how many payloads it read; `next` is null at the end. Names are only read
+-- of payloads with a package that no other payload has. All is one statement, and so one state of the data;
 -- `mark_packages` then marks the payloads that have this content.
 create or replace function read_packages(held text, max_payloads bigint, max_packages bigint)
 returns table (payloads bigint, next text)

@@ -1,5 +1,5 @@
--- The holders of an address: pods, the node whose network a pod uses, and a service; without one, the address itself with
--- the workloads whose flows had it as their peer (docs/contract.md#search).
+-- The holders of an address: pods, the node whose network a pod uses, and a service; without one, the address itself
+-- with the workloads whose flows had it as their peer (docs/contract.md#search).
 create or replace function search_address(asked text, max_looked integer, max_peers integer)
 returns table (running boolean, place integer, key text, hit json)
 language sql stable strict

@@ -1,6 +1,6 @@
--- The package with a plain package URL that has a version; `base` is the URL without it, and `names` are the names of the
--- package, for entries without a URL. At most `max_payloads` are looked at: where none of these has it and there are
--- more, the answer is a row without a hit (docs/contract.md#search).
+-- The package with a plain package URL that has a version; `base` is the URL without it, and `names` are the names of
+-- the package, for entries without a URL. At most `max_payloads` are looked at: where none of these has it and there
+-- are more, the answer is a row without a hit (docs/contract.md#search).
 create or replace function search_package_version(asked text, base text, version text, names text[],
                                                   max_payloads integer, window_secs integer)
 returns table (running boolean, place integer, key text, hit json)

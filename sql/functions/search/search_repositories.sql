@@ -1,6 +1,6 @@
--- The repositories that are one of `exact`, or end with a slash and `suffix`, all in lower case; with a tag, their images
--- that have it (docs/contract.md#search). At most `max_looked` repositories are looked at. The index has them from
--- behind, and is walked from one to the next.
+-- The repositories that are one of `exact`, or end with a slash and `suffix`, all in lower case; with a tag, their
+-- images that have it (docs/contract.md#search). At most `max_looked` repositories are looked at. The index has them
+-- from behind, and is walked from one to the next.
 create or replace function search_repositories(exact text[], suffix text, tag text, max_looked integer,
                                                max_images integer, window_secs integer)
 returns table (running boolean, place integer, key text, hit json)

@@ -1,5 +1,5 @@
--- The services whose name is or begins with a text, of a namespace, null for any (docs/contract.md#search). A service does
--- not run. The table is walked from namespace to namespace.
+-- The services whose name is or begins with a text, of a namespace, null for any (docs/contract.md#search). A service
+-- does not run. The table is walked from namespace to namespace.
 create or replace function search_services(of_namespace text, asked text, prefixes boolean, max_looked integer)
 returns table (running boolean, place integer, key text, hit json)
 language sql stable

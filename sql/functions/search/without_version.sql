@@ -1,5 +1,5 @@
--- A plain package URL without its version, which begins at the first `@` that does not follow a slash: there it begins a
--- scope.
+-- A plain package URL without its version, which begins at the first `@` that does not follow a slash: there it begins
+-- a scope.
 create or replace function without_version(plain text) returns text
 language sql immutable parallel safe
 as $$
