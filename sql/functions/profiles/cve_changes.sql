@@ -28,10 +28,6 @@ as $$
       offset 0) u on true),
   images as materialized (
     select distinct p.n, p.digest, p.is_after, p.sources from pairs p),
-  cves as materialized (
-    select d.digest, c.vuln_id, c.severity, c.is_fixable, c.max_score, c.is_provable, c.used_packages, c.sources
-    from (select distinct i.digest from images i) d
-    cross join lateral (select c.* from image_cve c where c.image_digest = d.digest offset 0) c),
   hits as materialized (
     select h.*
     from (
@@ -39,8 +35,11 @@ as $$
              c.used_packages, bool_or(not i.is_after) over of_vuln as was_before,
              bool_or(i.is_after) over of_vuln as is_now
       from images i
-      join cves c on c.digest = i.digest
-      where c.sources && i.sources
+      cross join lateral (
+        select c.vuln_id, c.severity, c.is_fixable, c.max_score, c.is_provable, c.used_packages
+        from image_cve c
+        where c.image_digest = i.digest and c.sources && i.sources
+        offset 0) c
       window of_vuln as (partition by i.n, c.vuln_id)) h
     where not only_changed or h.was_before <> h.is_now),
   facts as materialized (

@@ -455,6 +455,9 @@ export const findingKeys = [
   'inUseDetail',
   'tier',
   'tierFactors',
+  'status',
+  'decision',
+  'decided',
 ]
 export const severities = ['CRITICAL', 'HIGH', 'MEDIUM', 'LOW', 'NONE', 'UNKNOWN']
 

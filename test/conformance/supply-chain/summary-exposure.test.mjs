@@ -584,6 +584,7 @@ describe('after the first pass', () => {
         unknownWorkloads: 3,
         notObservedWorkloads: 0,
         exposedWorkloads: 0,
+        decidedWorkloads: 0,
       })
       assert.deepEqual(await get('plain'), {
         id: S.cves.plain,
@@ -609,6 +610,7 @@ describe('after the first pass', () => {
         unknownWorkloads: 2,
         notObservedWorkloads: 0,
         exposedWorkloads: 0,
+        decidedWorkloads: 0,
       })
     },
   )

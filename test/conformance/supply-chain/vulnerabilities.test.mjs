@@ -209,6 +209,10 @@ check('vulnerabilities: a payload is stored and served with every field of repor
     inUseDetail: item.inUseDetail,
     tier: item.tier,
     tierFactors: item.tierFactors,
+    // The scanner said nothing about a fix, and nobody has decided.
+    status: null,
+    decision: null,
+    decided: false,
   })
   assert.deepEqual(
     [item.inUseDetail.state, item.inUseDetail.reason, item.inUseDetail.coverage],
