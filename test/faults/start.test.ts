@@ -8,6 +8,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { isPostmaster, readPidFile } from '../../lib/db/embedded/attach.ts'
 import { MISREADS, misreadsEscapedKeys } from '../../lib/process/escaped-keys.ts'
 import { connectTo, createDataDir, get, postmasterPid, startBroker } from '../support/broker.ts'
+import { onlyFull } from '../support/depth.ts'
 import { program } from '../support/program.ts'
 import { becomes, until } from '../support/until.ts'
 
@@ -61,7 +62,7 @@ function lastWords(output: string): string {
   return line.msg
 }
 
-describe('a failed start stops its database server', { timeout: 900_000 }, () => {
+describe('a failed start stops its database server', { timeout: 900_000, skip: onlyFull }, () => {
   for (const variable of ['LISTEN_ADDR', 'ADMIN_ADDR']) {
     test(`the port of ${variable} is taken: exit code 1, and no server is left`, async (t) => {
       const dataDir = createDataDir()
@@ -160,7 +161,7 @@ describe('a data folder that is removed under a running broker', { timeout: 900_
   })
 })
 
-describe('SIGTERM during the start', { timeout: 900_000 }, () => {
+describe('SIGTERM during the start', { timeout: 900_000, skip: onlyFull }, () => {
   // 0 for the server, and 1 for programs whose work is not done.
   const programs = [
     { name: 'the server', command: SERVER, exitCode: 0 },

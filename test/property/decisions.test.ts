@@ -12,7 +12,7 @@ import { container, digestOf, replica } from '../support/images.ts'
 import { finding, storeFindings } from '../support/supply-chain.ts'
 
 const app = await startApp(TOKENS)
-const RUNS = depth(8, 500)
+const RUNS = depth(5, 500)
 
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
 type Json = any

@@ -75,7 +75,8 @@ const RULES: Record<string, (body: Json, path: Json) => void> = {
     if (body.decision !== 'not_affected') delete body.justification
     else body.justification ??= 'component_not_present'
     if (body.until) body.until = '2999-12-31'
-    if (body.scope.type === 'repository') body.scope.repository = `a${body.scope.repository}`.replaceAll('/', '-')
+    if (body.scope.type === 'repository')
+      body.scope.repository = ['a', ...[...body.scope.repository].slice(1)].join('').replaceAll('/', '-')
   },
   // No name is in both lists.
   'POST /seccomp/profiles/{namespace}/{kind}/{name}/export': (body) => {

@@ -20,7 +20,7 @@ import { startApp } from '../support/app.ts'
 import { depth } from '../support/depth.ts'
 import { component, finding, storeFindings, storeSbom } from '../support/supply-chain.ts'
 
-const STORES = depth(20, 10_000)
+const STORES = depth(12, 10_000)
 const app = await startApp()
 
 const digest = (n: number) => `sha256:${n.toString(16).padStart(4, '0').repeat(16)}`
