@@ -34,11 +34,25 @@ export type JobName = keyof typeof JOB_LOCKS
 export const held = (sql: Sql, job: JobName) => sql`
   held as materialized (select pg_try_advisory_xact_lock(${LOCK_SPACE}::int, ${JOB_LOCKS[job]}::int) as is_held)`
 
+/** Parts of a step that run side by side, one for each connection of the gate of jobs. */
+export const LANES = 2
 /** Second keys of lanes begin above those of jobs. */
 const LANES_OF_JOB = 1_000
 
-/** `held` for one lane of a step: lanes of one step run side by side, but not beside another step. */
-export const laneHeld = (sql: Sql, job: JobName, lane: number) => sql`
+/** The two steps of a job that run in lanes. */
+export type LaneStep = 'first' | 'second'
+
+/**
+ * `held` for one lane of a step. There is a lock for each pair of a lane of the first step and a lane of the second, and
+ * a lane takes those of all its pairs: lanes of one step run side by side, but neither beside a lane of the other step
+ * nor beside any other step, in whatever process. Else a step could delete news that the other has just found known.
+ */
+export const laneHeld = (sql: Sql, job: JobName, step: LaneStep, lane: number) => {
+  const pair = (other: number) => (step === 'first' ? lane * LANES + other : other * LANES + lane)
+  const [one, two] = [0, 1].map((other) => LANES_OF_JOB * JOB_LOCKS[job] + pair(other))
+  return sql`
   held as materialized (
     select pg_try_advisory_xact_lock_shared(${LOCK_SPACE}::int, ${JOB_LOCKS[job]}::int)
-           and pg_try_advisory_xact_lock(${LOCK_SPACE}::int, ${LANES_OF_JOB * JOB_LOCKS[job] + lane}::int) as is_held)`
+           and pg_try_advisory_xact_lock(${LOCK_SPACE}::int, ${one!}::int)
+           and pg_try_advisory_xact_lock(${LOCK_SPACE}::int, ${two!}::int) as is_held)`
+}

@@ -3,7 +3,7 @@ import type postgres from 'postgres'
 import type { Database, Sql } from '../../lib/db/index.ts'
 import { HISTORY_DAYS, MAX_ENDED } from '../../lib/decisions/words.ts'
 import { inBatches, isStopped, type JobContext, joinPasses, NOTHING, type Pass } from '../job.ts'
-import { held, laneHeld } from '../locks.ts'
+import { held, LANES, type LaneStep, laneHeld } from '../locks.ts'
 
 const IMAGES_EXAMINED = 100
 const IMAGES_REFRESHED = 100
@@ -20,11 +20,6 @@ const PAYLOADS_READ = 500
 const PACKAGES_READ = 100_000
 const PACKAGES_FORGOTTEN = 2_000
 const USES_FORGOTTEN = 10_000
-/**
- * Parts of the long steps that run side by side, one for each connection of the gate of jobs. Other jobs get one
- * between two batches.
- */
-const LANES = 2
 const DECISIONS_ENDED = 500
 const DECISIONS_FORGOTTEN = 5_000
 /** No statement of ingest takes as long. */
@@ -64,16 +59,17 @@ function inCalls(
   })
 }
 
-/** `inCalls` in lanes. Rejects when both have ended. */
+/** `inCalls` in lanes, between whose batches other jobs get a connection. Rejects when all have ended. */
 async function inLanes(
   context: JobContext,
+  step: LaneStep,
   maxBatches: number,
   start: string,
   callOf: (lane: number) => Call,
 ): Promise<Pass> {
   const lanes = await Promise.allSettled(
     Array.from({ length: LANES }, (_, lane) =>
-      inCalls(context, maxBatches, start, callOf(lane), (sql) => laneHeld(sql, 'supply-chain-refresh', lane)),
+      inCalls(context, maxBatches, start, callOf(lane), (sql) => laneHeld(sql, 'supply-chain-refresh', step, lane)),
     ),
   )
   return lanes.map(passOf).reduce(joinPasses)
@@ -176,6 +172,7 @@ export const forgetUse = (context: JobContext): Promise<Pass> =>
 export const findChangedImages = (context: JobContext): Promise<Pass> =>
   inLanes(
     context,
+    'first',
     2_000,
     '',
     (lane) => (sql, first) =>
@@ -227,6 +224,7 @@ export const refreshFacts = (context: JobContext): Promise<Pass> =>
 export const countChanged = (context: JobContext): Promise<Pass> =>
   inLanes(
     context,
+    'second',
     10_000,
     String(CVES_COUNTED),
     (lane) => (sql, first) =>

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import type postgres from 'postgres'
 import type { Job, JobContext, Pass } from '../../jobs/job.ts'
-import { held, type JobName, laneHeld } from '../../jobs/locks.ts'
+import { held, type JobName, type LaneStep, laneHeld } from '../../jobs/locks.ts'
 import type { Config } from '../../lib/config/index.ts'
 import { type Database, openDatabase } from '../../lib/db/index.ts'
 import { startApp } from '../support/app.ts'
@@ -108,11 +108,15 @@ export async function startScene(job: Job, configured: Partial<Config> = {}) {
     },
 
     /** Holds the lock of a job, or one of its lanes, while `work` runs. */
-    async whileLocked(name: JobName, work: () => Promise<void>, lane: number | null = null): Promise<void> {
+    async whileLocked(
+      name: JobName,
+      work: () => Promise<void>,
+      lane: { step: LaneStep; lane: number } | null = null,
+    ): Promise<void> {
       await sql.begin(async (other) => {
         await (lane === null
           ? other`with ${held(other, name)} table held`
-          : other`with ${laneHeld(other, name, lane)} table held`)
+          : other`with ${laneHeld(other, name, lane.step, lane.lane)} table held`)
         await work()
       })
     },

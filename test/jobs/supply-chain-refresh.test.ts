@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import fc from 'fast-check'
+import type postgres from 'postgres'
 import { chains } from '../../jobs/index.ts'
 import { held, laneHeld } from '../../jobs/locks.ts'
 import { relinkAll } from '../../jobs/supply-chain/relink.ts'
@@ -547,29 +548,39 @@ for (const step of [findChangedImages, refreshFacts, countChanged]) {
   })
 }
 
-for (const lane of [0, 1]) {
-  test(`a pass reports skipped while another process works in lane ${lane}, and a later one does the rest`, async () => {
-    for (const name of ['a', 'b', 'c', 'd']) await runs(name, 'web')
-    for (const [i, name] of ['a', 'b', 'c', 'd'].entries())
-      await storeFindings(name, [finding(`CVE-${i}`), finding(`CVE-1${i}`)])
-    await scene.whileLocked('supply-chain-refresh', async () => assert.equal((await run()).outcome, 'skipped'), lane)
-    assert.equal((await sql`select 1 from cve_summary_state`).length, 0)
-    assert.equal((await run()).outcome, 'done')
-    await assertSummary()
-  })
-}
+for (const step of ['first', 'second'] as const)
+  for (const lane of [0, 1])
+    test(`a pass reports skipped while another process works in lane ${lane} of the ${step} step`, async () => {
+      for (const name of ['a', 'b', 'c', 'd']) await runs(name, 'web')
+      for (const [i, name] of ['a', 'b', 'c', 'd'].entries())
+        await storeFindings(name, [finding(`CVE-${i}`), finding(`CVE-1${i}`)])
+      await scene.whileLocked('supply-chain-refresh', async () => assert.equal((await run()).outcome, 'skipped'), {
+        step,
+        lane,
+      })
+      assert.equal((await sql`select 1 from cve_summary_state`).length, 0)
+      assert.equal((await run()).outcome, 'done')
+      await assertSummary()
+    })
 
-test('a lane does not run while another process runs another step', async () => {
-  await sql.begin(async (other) => {
-    const [step] = await other`with ${held(other, 'supply-chain-refresh')} select is_held from held`
-    const [lane] = await sql`with ${laneHeld(sql, 'supply-chain-refresh', 0)} select is_held from held`
-    assert.deepEqual([step!.is_held, lane!.is_held], [true, false])
-  })
-  await sql.begin(async (other) => {
-    const [one] = await other`with ${laneHeld(other, 'supply-chain-refresh', 0)} select is_held from held`
-    const [two] = await sql`with ${laneHeld(sql, 'supply-chain-refresh', 1)} select is_held from held`
-    const [step] = await sql`with ${held(sql, 'supply-chain-refresh')} select is_held from held`
-    assert.deepEqual([one!.is_held, two!.is_held, step!.is_held], [true, true, false])
+test('lanes of one step run side by side, but not beside a lane of the other step, nor beside another step', async () => {
+  const job = 'supply-chain-refresh'
+  const isFree = async (lock: postgres.Fragment) => (await sql`with ${lock} select is_held from held`)[0]!.is_held
+  for (const step of ['first', 'second'] as const)
+    for (const lane of [0, 1])
+      await scene.whileLocked(
+        job,
+        async () => {
+          const other = step === 'first' ? 'second' : 'first'
+          assert.equal(await isFree(laneHeld(sql, job, step, 1 - lane)), true)
+          assert.equal(await isFree(laneHeld(sql, job, step, lane)), false)
+          for (const any of [0, 1]) assert.equal(await isFree(laneHeld(sql, job, other, any)), false)
+          assert.equal(await isFree(held(sql, job)), false)
+        },
+        { step, lane },
+      )
+  await scene.whileLocked(job, async () => {
+    for (const lane of [0, 1]) assert.equal(await isFree(laneHeld(sql, job, 'first', lane)), false)
   })
 })
 
