@@ -14,7 +14,8 @@ const COMPONENT_BYTES = 12 * 1_024
 const Query = z
   .object({
     name: filter(
-      'Only packages with this name, or this artifact where the name is `group:artifact`; letters from A to Z in any case',
+      'Only packages with this name, or this artifact where the name is `group:artifact`; letters from A to Z in any ' +
+        'case',
     ),
     purl: documentedAs(
       filterText

@@ -72,7 +72,7 @@ function whyUnknown(record: EdgeRecord, from: string): Reason | null {
   return isCut ? 'too_many' : null
 }
 
-/** What makes two edges the same. */
+/** Two edges with this key are the same. */
 export const edgeKey = ({ direction, protocol, port, verdict, peer }: Edge): string =>
   JSON.stringify([direction, protocol, port, verdict, Object.values(peer)])
 

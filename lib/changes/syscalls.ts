@@ -21,7 +21,7 @@ export interface SyscallsDiff {
   readonly firstSeen: readonly { readonly name: string; readonly at: string }[]
   /** Whether the set has all syscalls, also those of the time before. */
   readonly isComplete: boolean
-  /** What images that no longer run made, and none that runs now; null where that is not known. */
+  /** Syscalls of images that no longer run, which no image makes that runs now; null where that is not known. */
   readonly onlyBefore: readonly string[] | null
 }
 

@@ -9,7 +9,7 @@ import { MISSING, type Part } from './record.ts'
 /** Rows of a part that one statement judges; with more of them nothing is counted, and a page ends there. */
 export const MAX_JUDGED = 20_000
 
-/** What is asked of every part. */
+/** The parameters of every part. */
 export interface CoverageQuestion {
   /** Null for the cluster. */
   readonly namespace: string | null
@@ -63,7 +63,7 @@ const asked = (column: string) => `(select a.${column} from asked a)`
 const columns = (alias: string, names: readonly string[]) => names.map((name) => `${alias}.${name}`).join(', ')
 const placeOf = (count: number) => Array.from({ length: count }, (_, n) => asked(`key_${n}`)).join(', ')
 
-/** A part as SQL: CTEs up to `scanned`, rows numbered by `n` in the order of the part; the judgement of such a row `l`. */
+/** A part as SQL: CTEs up to `scanned`, whose rows are numbered by `n` in order, and the judgement of such a row `l`. */
 interface PartSql {
   readonly scanned: (isScoped: boolean) => string
   /** Selects the key, `missing` and what the items need, in the order of the key. */

@@ -13,7 +13,7 @@ import { DENIAL_REASONS } from '../seccomp/rollup.ts'
 export const PARTS = ['images', 'containers', 'nodes', 'workloads'] as const
 export type Part = (typeof PARTS)[number]
 
-/** What may be missing, in the order in which it is listed. */
+/** The codes of missing knowledge, in the order in which they are listed. */
 export const MISSING = {
   images: [
     ...['no_report', 'old_report', 'guessed_report', 'cut_report', 'no_sbom', 'guessed_sbom'],

@@ -99,7 +99,10 @@ const END_TIMEOUT_MS = 5_000
 // An ordinary slow statement ends as 57014 before this; only silence reaches it.
 const DEADLINE_MARGIN_MS = 1_500
 const DEADLINE_WITHOUT_TIMEOUT_MS = 60_000
-/** From this many connections on, jobs get two, so that a long job does not hold up the others. */
+/**
+ * From this many connections on, jobs get two, so that a long job does not hold up the others. A job that uses both gives
+ * each back after a batch.
+ */
 const JOB_PAIR_FROM = 8
 
 /** Connections per gate; reads get the odd one. */

@@ -38,7 +38,7 @@ export interface FoundEdges extends Facts {
   readonly passed: number
 }
 
-/** What an edge does not keep: a filter of these is put to the flows themselves. */
+/** Fields that an edge does not keep: a filter of these is put to the flows themselves. */
 const OF_FLOWS = ['pod', 'label', 'node', 'ip']
 
 export const isCountedByQuery = (filter: FlowFilter): boolean =>

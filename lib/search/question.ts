@@ -122,7 +122,7 @@ function tagOf(text: string, tag: string): string {
 /** Names of Kubernetes have no capitals, but nothing keeps agents from sending some. */
 const spellings = (name: string) => [...new Set([name, lowerAscii(name)])]
 
-/** What kinds of things the segments of a text may name. */
+/** The kinds of things that the segments of a text may name. */
 function namesOf(text: string): Pick<Question, 'workloads' | 'pods' | 'services' | 'namespaces' | 'nodes'> {
   const names = { workloads: [] as Named[], pods: [] as Named[], services: [] as Named[] }
   const namespaces: string[] = []

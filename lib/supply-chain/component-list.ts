@@ -116,7 +116,8 @@ const PASSES = `
   and case
     when ${param('purl_base')} is null then true
     when c.purl is null then
-      (lower(c.name) = any (${param('purl_names')}::text[]) or artifact_of(c.name) = any (${param('purl_names')}::text[]))
+      (lower(c.name) = any (${param('purl_names')}::text[])
+       or artifact_of(c.name) = any (${param('purl_names')}::text[]))
       and (${param('purl_version')} is null or c.version = ${param('purl_version')})
     when ${param('purl_version')} is null then purl_base(c.purl) = ${param('purl_base')}
     else purl_plain(c.purl) = ${param('purl_plain')}

@@ -1,4 +1,4 @@
-/** What scanners say about a fix of a finding, beside their severity (docs/contract.md#findings). */
+/** The status that scanners give to a fix of a finding (docs/contract.md#findings). */
 import { z } from 'zod'
 
 /**

@@ -1,4 +1,4 @@
-/** What a VEX document says of itself, in any format. */
+/** The head of a VEX document, in any format. */
 export interface VexHead {
   /** An IRI. */
   readonly id: string

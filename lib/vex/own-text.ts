@@ -1,4 +1,4 @@
-/** What VEX has no word for, as text of a statement. */
+/** The text of a statement for decisions that VEX has no word for. */
 import type { ImageDecision } from './read.ts'
 
 const PREFIXES: Partial<Record<ImageDecision['decision'], string>> = {
@@ -9,6 +9,6 @@ const PREFIXES: Partial<Record<ImageDecision['decision'], string>> = {
 /** Why it was decided; for words that VEX does not have, which word it was. */
 export const whyOf = ({ decision, why }: ImageDecision): string => `${PREFIXES[decision] ?? ''}${why}`
 
-/** Who decided, and until when it holds. */
+/** Names the author of a decision, and the day until which it holds. */
 export const notesOf = ({ by, until }: ImageDecision): string =>
   `Decided by ${by}.${until === null ? '' : ` Holds until the end of ${until}, UTC.`}`

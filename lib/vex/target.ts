@@ -5,7 +5,7 @@ import { normalRepository } from '../supply-chain/repository.ts'
 import type { Reason } from './parsed.ts'
 import { type Purl, parsePurl } from './purl.ts'
 
-/** What identifies a component, in any format. */
+/** The identifiers of a component, in any format. */
 export interface Identity {
   readonly id: string | null
   readonly purl: string | null

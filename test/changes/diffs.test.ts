@@ -61,7 +61,7 @@ test('components: the diff applied to the older side gives the newer, versions a
         const once = new Set(all.map(({ count: _, ...one }) => JSON.stringify(one)))
         assert.equal(once.size, all.length, 'what happened several times is one item with a count')
       }
-      // What could be paired is a change.
+      // Versions that could be paired are changes.
       const isLeft = (one: { name: string; purl: string | null }) => `${one.name} ${one.purl}`
       const both = added.filter((one) => removed.some((other) => isLeft(one) === isLeft(other)))
       assert.deepEqual(both, [])

@@ -50,7 +50,7 @@ export function byContainer(rows: readonly Observed[]): Map<string, Observed[]> 
   return new Map(names.map((name) => [name, rows.filter(({ container }) => container === name)]))
 }
 
-/** What a container name has, but for percentiles. */
+/** The facts of a container name, but for percentiles. */
 export function totalsOf(rows: readonly Observed[]) {
   const periods = sum(rows.map((row) => row.periods))
   const spans = [...new Set(rows.map(({ pod }) => pod))].map((pod) => {

@@ -10,7 +10,7 @@ export const MAX_NAMED = 5
 /** Vulnerabilities of a workload whose tier is read for its diff. */
 const MAX_TIERS = 20_000
 
-/** What a workload ran before and runs after: digests by container. */
+/** The images that a workload ran before the change and runs after it: digests by container. */
 export interface WorkloadImages extends WorkloadName {
   readonly containers: readonly ContainerImages[]
 }

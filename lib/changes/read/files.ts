@@ -52,7 +52,8 @@ const statement = (containers: string, files: string) =>
   ${WORKLOADS},
   instances as materialized (
     select k.n, c.container_name as container, c.covered_since <= a.since as was_before,
-           c.last_heartbeat + case when c.ended then interval '0' else make_interval(secs => 3 * c.heartbeat_secs + 60) end
+           c.last_heartbeat + case when c.ended then interval '0'
+                                else make_interval(secs => 3 * c.heartbeat_secs + 60) end
              >= a.since as is_of_range,
            c.exec_probe, c.lib_probe and c.mode = 'full' as has_libraries,
            c.events_dropped > 0 or c.last_drop_at is not null as has_drops, c.unsent > 0 as has_unsent, c.incomplete,
@@ -104,7 +105,8 @@ const statement = (containers: string, files: string) =>
     from (
       select j.n, j.container, f.*, count(*) over (partition by j.n) as total,
              row_number() over (partition by j.n
-                                order by f.rank desc, f.first_seen desc, j.container, f.entry_kind, f.path collate "C") as place
+                                order by f.rank desc, f.first_seen desc, j.container, f.entry_kind,
+                                         f.path collate "C") as place
       from asked a
       cross join (select j.n, k.kind, k.name, j.container from judged j join workloads k on k.n = j.n
                   where j.reason is null) j

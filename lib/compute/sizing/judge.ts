@@ -3,7 +3,7 @@ import { type Container, type Fit, MAX_SETTINGS, MIN_MINUTES, OVER_FACTOR } from
 
 const MINUTE_SECS = 60
 
-/** What was observed under one combination of requests and limits, as read. */
+/** The usage under one combination of requests and limits, as read. */
 export interface SettingRow {
   readonly cpuRequestMillis: number | null
   readonly cpuLimitMillis: number | null

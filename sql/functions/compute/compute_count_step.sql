@@ -19,7 +19,8 @@ begin
     return query select 0::bigint, true;
     return;
   end if;
-  next_line := least(first_ts + make_interval(secs => max_secs), date_trunc('hour', first_ts) + interval '1 hour', end_ts);
+  next_line := least(first_ts + make_interval(secs => max_secs), date_trunc('hour', first_ts) + interval '1 hour',
+                     end_ts);
   counted := compute_count_range(first_ts, next_line, kept_from, 0);
   update compute_fold f set counted_until = next_line;
   return query select counted, next_line >= end_ts;

@@ -14,7 +14,8 @@ declare
 begin
   dropped := 0;
   is_held_up := false;
-  select case when of_table = 'compute_minute' then least(f.folded_until, f.counted_until) else '-infinity' end into strict line
+  select case when of_table = 'compute_minute' then least(f.folded_until, f.counted_until) else '-infinity' end
+         into strict line
          from compute_fold f;
   for day_of in
     select d.day, d.partition from compute_days(of_table) d where d.day < kept_from or d.day + 1 <= line order by d.day

@@ -1,6 +1,7 @@
--- What is not known about an image (docs/contract.md#coverage-report), always one row: `missing` has the codes in their
--- order; the rest is what they follow from, null where there is none. A join is that of the strongest answer. Reports
--- whose newest scan is before `old_before` are old, results of signature checks before `checked_since` no longer count.
+-- The gaps in what is known of an image (docs/contract.md#coverage-report), always one row: `missing` has the codes in
+-- their order; the rest is what they follow from, null where there is none. A join is that of the strongest answer.
+-- Reports whose newest scan is before `old_before` are old, results of signature checks before `checked_since` no
+-- longer count.
 create or replace function image_coverage(asked text, old_before timestamp, checked_since timestamp)
 returns table (missing text[], report_at timestamp, report_rank integer, sbom_at timestamp, sbom_rank integer,
                verdict text, checked_at timestamp)

@@ -1,7 +1,7 @@
--- What is not known of the nodes of a namespace, or of the cluster (a null namespace): those with a record of a pod
--- there, and for the cluster those that sent compute heartbeats or facts (docs/contract.md#coverage-report). `missing`
--- has the codes in their order. With a namespace, pods and watched containers are those there, and whether the node is
--- silent is said of the whole node. Each table is read whole, and joined once by hash.
+-- The gaps in what is known of the nodes of a namespace, or of the cluster (a null namespace): those with a record of a
+-- pod there, and for the cluster those that sent compute heartbeats or facts (docs/contract.md#coverage-report).
+-- `missing` has the codes in their order. With a namespace, pods and watched containers are those there, and whether
+-- the node is silent is said of the whole node. Each table is read whole, and joined once by hash.
 create or replace function node_coverage(of_namespace text, stale_secs integer)
 returns table (node_name text, missing text[], alive_pods bigint, watched_containers bigint, last_pod_post timestamp,
                facts_at timestamp, drained_at timestamp, detail json)
