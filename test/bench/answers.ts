@@ -6,7 +6,6 @@
  * `--findings`, `--components`, `--files`, `--seconds 3` a read, `--data DIR` to keep the database.
  */
 import { cpus, loadavg } from 'node:os'
-import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import type postgres from 'postgres'
 import { run } from './client.ts'
@@ -20,22 +19,13 @@ import {
   NAMESPACES,
   namespaceOf,
   packageName,
+  readOptions,
   startWorkloads,
   vulnerabilityOf,
   workloadName,
 } from './workloads-data.ts'
 
-const { values: options } = parseArgs({
-  options: {
-    workloads: { type: 'string', default: '2000' },
-    images: { type: 'string', default: '5000' },
-    findings: { type: 'string', default: '500000' },
-    components: { type: 'string', default: '1500000' },
-    files: { type: 'string', default: '2000000' },
-    seconds: { type: 'string', default: '3' },
-    data: { type: 'string' },
-  },
-})
+const { scale, seconds: secondsOfRead, data } = readOptions()
 const SEARCH_P95_MS = 100
 const DIFF_P95_MS = 200
 const SIZING_P95_MS = 300
@@ -45,10 +35,6 @@ const SBOMS = 200
 const WHOLE_MS = 3_600_000
 const SINCE = new Date(Date.now() - 7 * 86_400_000).toISOString()
 
-const scale = {
-  ...{ workloads: Number(options.workloads), images: Number(options.images), findings: Number(options.findings) },
-  ...{ components: Number(options.components), files: Number(options.files) },
-}
 /** Seven days of minutes of a workload of 50 pods with two containers each, as the job has counted them. */
 async function seedUsage(sql: postgres.Sql): Promise<void> {
   const [stored] = await sql<{ any: boolean }[]>`select exists (select from compute_container) as any`
@@ -72,10 +58,10 @@ async function seedUsage(sql: postgres.Sql): Promise<void> {
   await seedMinutes(sql, { nodes: 1, containers: 2 * SIZED_PODS, namespaces: 1 })
 }
 
-const site = await startWorkloads(scale, options.data)
+const site = await startWorkloads(scale, data)
 const broker = await SupplyChainBroker.start(site.url)
 const { port } = broker
-const read = createRead({ port, clients: 8, seconds: Number(options.seconds) })
+const read = createRead({ port, clients: 8, seconds: secondsOfRead })
 
 async function ingest(name: string, bodies: readonly Buffer[], rows: number): Promise<void> {
   const { seconds, failed, p50Ms } = await run({

@@ -6,6 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import type postgres from 'postgres'
 import { startEmbedded } from '../../lib/db/embedded/index.ts'
 import { openPool } from '../../lib/db/open-pool.ts'
@@ -19,6 +20,26 @@ export interface Scale {
   readonly findings: number
   readonly components: number
   readonly files: number
+}
+
+/** The options of benchmarks on this data: its scale, the seconds of a read, and the folder that keeps the database. */
+export function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      workloads: { type: 'string', default: '2000' },
+      images: { type: 'string', default: '5000' },
+      findings: { type: 'string', default: '500000' },
+      components: { type: 'string', default: '1500000' },
+      files: { type: 'string', default: '2000000' },
+      seconds: { type: 'string', default: '3' },
+      data: { type: 'string' },
+    },
+  })
+  const scale: Scale = {
+    ...{ workloads: Number(values.workloads), images: Number(values.images), findings: Number(values.findings) },
+    ...{ components: Number(values.components), files: Number(values.files) },
+  }
+  return { scale, seconds: Number(values.seconds), data: values.data }
 }
 
 export const NAMESPACES = 40

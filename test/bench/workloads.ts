@@ -6,7 +6,6 @@
  * 3` a read, `--data DIR` to keep the database.
  */
 import { cpus, loadavg } from 'node:os'
-import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { type Measured, run } from './client.ts'
 import { createRead, print, request, verdict } from './reads.ts'
@@ -17,22 +16,13 @@ import {
   NAMESPACES,
   namespaceOf,
   ranPath,
+  readOptions,
   startWorkloads,
   vulnerabilityOf,
   workloadName,
 } from './workloads-data.ts'
 
-const { values: options } = parseArgs({
-  options: {
-    workloads: { type: 'string', default: '2000' },
-    images: { type: 'string', default: '5000' },
-    findings: { type: 'string', default: '500000' },
-    components: { type: 'string', default: '1500000' },
-    files: { type: 'string', default: '2000000' },
-    seconds: { type: 'string', default: '3' },
-    data: { type: 'string' },
-  },
-})
+const { scale, seconds: secondsOfRead, data } = readOptions()
 const CLIENTS = 8
 const P95_MS = 50
 const PROFILE_P95_MS = 100
@@ -47,14 +37,10 @@ const PAYLOAD_FINDINGS = 500
 const POSTS = 40
 const POST_FILES = 5_000
 
-const scale = {
-  ...{ workloads: Number(options.workloads), images: Number(options.images), findings: Number(options.findings) },
-  ...{ components: Number(options.components), files: Number(options.files) },
-}
 const whole = (n: number) => Math.round(n).toLocaleString('en').replaceAll(',', ' ')
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(2)} s`
 
-const site = await startWorkloads(scale, options.data)
+const site = await startWorkloads(scale, data)
 const broker = await SupplyChainBroker.start(site.url)
 const { port } = broker
 
@@ -90,7 +76,7 @@ const entriesOf = (w: number, paths: readonly string[]) =>
     },
   }))
 
-const measure = createRead({ port, clients: CLIENTS, seconds: Number(options.seconds) })
+const measure = createRead({ port, clients: CLIENTS, seconds: secondsOfRead })
 const read = (name: string, path: (i: number) => string, p95Ms = P95_MS) => measure(name, path, p95Ms)
 
 async function ingest(name: string, bodies: readonly Buffer[], rows: number): Promise<void> {
