@@ -1624,7 +1624,7 @@ function public.count_cves(max_cves bigint, lanes integer, lane integer) returns
 
 function public.count_decided(vulns text[]) returns bigint language plpgsql
 
-function public.count_decided_under(names text[]) returns void language plpgsql
+function public.count_decided_under(names text[], max_counted bigint) returns void language plpgsql
 
 function public.count_flow_edges(at_once integer, open_secs double precision) returns TABLE(flows bigint, is_last
       boolean) language sql strict
@@ -2069,8 +2069,8 @@ function public.store_samples(document json, container_uids text[], pod_uids tex
 
 function public.store_sbom(header json, page json, rows text) returns json language plpgsql
 
-function public.store_vex(document json, statements text, decisions text, max_holding bigint, max_documents bigint)
-      returns json language plpgsql
+function public.store_vex(document json, statements text, decisions text, max_holding bigint, max_documents bigint,
+      max_counted bigint) returns json language plpgsql
 
 function public.syscall_senders(of_pod text, of_namespace text, sent_at timestamp without time zone, moment timestamp
       without time zone) returns TABLE(pod_namespace text, instance text, workload_kind text, workload_name text,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { MAX_DOCUMENTS, MAX_HOLDING } from '../lib/decisions/words.ts'
+import { MAX_COUNTED, MAX_DOCUMENTS, MAX_HOLDING } from '../lib/decisions/words.ts'
 import { MAX_DOCUMENT_DECISIONS, MAX_PRODUCTS, MAX_STATEMENTS, MAX_VEX_BYTES } from '../lib/vex/parsed.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { affected, decide, findingsOf, listed, newCve, READ, refresh, SUPPLYCHAIN } from './support/decisions.ts'
 import { newDigest } from './support/images.ts'
 import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileRefused } from './support/routes.ts'
+import { finding, storeFindings } from './support/supply-chain.ts'
 import { cycloneDx, openVex, statement } from './support/vex.ts'
 
 const app = await startApp(TOKENS)
@@ -54,6 +55,26 @@ test('POST /vex 200: a statement is a decision with its origin, on the finding a
     origin: { document: document['@id'], version: 1, statement: 0 },
   })
   assert.deepEqual([found.decided, (await listed(app, id)).decidedWorkloads], [true, 1])
+})
+
+test('POST /vex 200: a document about many vulnerabilities is shown at once, and counted by the next pass', async () => {
+  const { digest, id } = await affected(app)
+  const ids = [id, ...Array.from({ length: MAX_COUNTED }, newCve)]
+  await storeFindings(
+    app,
+    digest,
+    'registry',
+    ids.map((one) => finding(one)),
+  )
+  await refresh(app)
+  await stored(openVex(ids.map((one) => statement(one, [oci(digest)]))))
+  const found = await findingsOf(app, digest)
+  assert.equal(found.length, ids.length)
+  assert.ok(found.every(({ decided }: Fields) => decided === true))
+  const count = async () => (await listed(app, id)).decidedWorkloads
+  assert.equal(await count(), 0)
+  await refresh(app)
+  assert.equal(await count(), 1)
 })
 
 test('POST /vex 200: the status of OpenVEX, and the state of CycloneDX with its answer, are decisions', async () => {

@@ -27,6 +27,8 @@ export const MAX_REPOSITORY_CHARS = 512
 
 /** Decisions that hold at once; further ones are refused with 409. */
 export const MAX_HOLDING = 20_000
+/** Vulnerabilities of one document whose decided workloads are counted at once; of more, by the next pass of the job. */
+export const MAX_COUNTED = 200
 /** Ended decisions that are kept under one id of a vulnerability, and in all. */
 export const MAX_HISTORY = 500
 export const MAX_ENDED = 100_000

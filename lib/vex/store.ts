@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
 import { tooManyHold } from '../decisions/put.ts'
-import { MAX_DOCUMENTS, MAX_HOLDING } from '../decisions/words.ts'
+import { MAX_COUNTED, MAX_DOCUMENTS, MAX_HOLDING } from '../decisions/words.ts'
 import { HttpError } from '../errors.ts'
 import { deserializeError } from '../json/parse.ts'
 import { documentedAs } from '../openapi/declare.ts'
@@ -61,7 +61,7 @@ export const VexOutcome = z
   .meta({ id: 'VexOutcome' })
 
 const STORE = fixed<{ outcome: { status: string; storedVersion: number } }[]>(
-  `select store_vex($1::text::json, $2::text, $3::text, ${MAX_HOLDING}, ${MAX_DOCUMENTS}) as outcome`,
+  `select store_vex($1::text::json, $2::text, $3::text, ${MAX_HOLDING}, ${MAX_DOCUMENTS}, ${MAX_COUNTED}) as outcome`,
 )
 
 /**

@@ -13,11 +13,11 @@ as $$
 declare
   counted bigint := 0;
 begin
+  -- Whoever counts later sees all that was decided before, also the first decision of all.
+  perform lock_decisions();
   if not exists (select from vuln_decision d where d.ended_at is null) and not exists (select from cve_decided) then
     return counted;
   end if;
-  -- Whoever counts later sees all that was decided before.
-  perform lock_decisions();
   with held as materialized (
     select n.vuln_id, d.id, d.scope_rank, d.pod_namespace, d.workload_kind, d.workload_name, d.image_digest,
            d.repository, d.package_name, d.package_purl, is_settled(d.decision) as is_settled, d.decided_at

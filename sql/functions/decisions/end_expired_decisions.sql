@@ -18,7 +18,7 @@ begin
   if names is null then
     return 0;
   end if;
-  perform count_decided_under(array(select distinct n.name from unnest(names) n(name)));
+  perform count_decided_under(array(select distinct n.name from unnest(names) n(name)), max_rows);
   return cardinality(names);
 end
 $$;

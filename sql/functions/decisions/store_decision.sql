@@ -59,7 +59,7 @@ begin
   where o.id in (
     select h.id from vuln_decision h where h.name = upper(d.vuln_id) and h.ended_at is not null
     order by h.id desc offset max_history);
-  perform count_decided_under(array[upper(d.vuln_id)]);
+  perform count_decided_under(array[upper(d.vuln_id)], 200);
   return json_build_object(
     'status', case when d.decision is null then 'withdrawn' else 'stored' end,
     'decision', (select decision_shown(o) from vuln_decision o where o.id = same));

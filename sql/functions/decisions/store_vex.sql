@@ -1,7 +1,9 @@
 -- Stores the decisions of a VEX document over those of the version before (docs/contract.md#decisions). The answer says
--- which version is stored now. Decisions of the document that the newer version has no more are ended.
+-- which version is stored now. Decisions of the document that the newer version has no more are ended. Of more than
+-- `max_counted` vulnerabilities the job counts the decided workloads.
+drop function if exists store_vex(json, text, text, bigint, bigint);
 create or replace function store_vex(document json, statements text, decisions text, max_holding bigint,
-                                     max_documents bigint)
+                                     max_documents bigint, max_counted bigint)
 returns json
 language plpgsql
 set enable_nestloop = on
@@ -59,7 +61,8 @@ begin
     format = excluded.format, version = excluded.version, author = excluded.author, issued_at = excluded.issued_at,
     content_hash = excluded.content_hash, received_at = excluded.received_at;
   perform count_decided_under(array(
-    select distinct n.name from unnest(names || array(select upper(d.vuln_id) from unnest(made) d)) n(name)));
+    select distinct n.name from unnest(names || array(select upper(d.vuln_id) from unnest(made) d)) n(name)),
+    max_counted);
   return json_build_object('status', 'stored', 'storedVersion', sent.version);
 end
 $$;
