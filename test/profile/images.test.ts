@@ -381,6 +381,6 @@ test('property: the merged verdict is the worst, and nothing unknown becomes ver
         verdicts.length,
       )
     }),
-    { numRuns: depth(100, 5_000) },
+    { numRuns: depth(100, 10_000) },
   )
 })
