@@ -1,19 +1,8 @@
 import { z } from 'zod'
-import {
-  access,
-  chargeRows,
-  filter,
-  filterText,
-  pageLimit,
-  query,
-  route,
-  sendJson,
-  ZONED_TIME_OR_BLANK,
-} from '../../lib/http/index.ts'
+import { access, chargeRows, filter, pageLimit, query, route, sendJson, zonedTimeFilter } from '../../lib/http/index.ts'
 import { cursor } from '../../lib/http/request/cursor.ts'
 import { documentedAs } from '../../lib/openapi/declare.ts'
 import { readUnshipped, UnshippedCursor, UnshippedFiles } from '../../lib/runtime/reads/index.ts'
-import { parseRfc3339 } from '../../lib/time/timestamp.ts'
 
 const DEFAULT_FILES = 100
 const MAX_FILES = 500
@@ -22,19 +11,7 @@ const FILE_BYTES = 8 * 1_024
 
 const Query = z.object({
   namespace: filter('Only files of this namespace; `watch` is about it alone'),
-  since: documentedAs(
-    filterText.transform((text, c) => {
-      const time = text === null ? null : parseRfc3339(text)
-      if (text === null || time !== null) return time
-      c.addIssue({ code: 'custom', message: 'expected a time as in RFC 3339, with a zone' })
-      return z.NEVER
-    }),
-    {
-      type: 'string',
-      pattern: ZONED_TIME_OR_BLANK,
-      description: 'Only files first seen at this time or later: RFC 3339 with a zone; blank is no filter.',
-    },
-  ),
+  since: zonedTimeFilter('Only files first seen at this time or later'),
   running: documentedAs(
     z
       .enum(['true', 'false'], 'expected true or false')

@@ -4,16 +4,13 @@ import {
   asArray,
   chargeRows,
   filter,
-  filterText,
   pageLimit,
   query,
   route,
   sendJson,
-  ZONED_TIME_OR_BLANK,
+  zonedTimeFilter,
 } from '../../lib/http/index.ts'
-import { documentedAs } from '../../lib/openapi/declare.ts'
 import { DenialRow, readDenials } from '../../lib/seccomp/denials/index.ts'
-import { parseRfc3339 } from '../../lib/time/timestamp.ts'
 
 const DEFAULT_ROWS = 100
 const MAX_ROWS = 500
@@ -24,19 +21,7 @@ const Query = z.object({
   namespace: filter('Only denials of pods of this namespace'),
   kind: filter('Only denials of workloads of this kind'),
   workload: filter('Only denials of workloads with this name'),
-  since: documentedAs(
-    filterText.transform((text, c) => {
-      const time = text === null ? null : parseRfc3339(text)
-      if (text === null || time !== null) return time
-      c.addIssue({ code: 'custom', message: 'expected a time as in RFC 3339, with a zone' })
-      return z.NEVER
-    }),
-    {
-      type: 'string',
-      pattern: ZONED_TIME_OR_BLANK,
-      description: 'Only denials last seen at this time or later: RFC 3339 with a zone; blank is no filter.',
-    },
-  ),
+  since: zonedTimeFilter('Only denials last seen at this time or later'),
   limit: pageLimit(DEFAULT_ROWS, MAX_ROWS),
 })
 

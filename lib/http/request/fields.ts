@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { documentedAs } from '../../openapi/declare.ts'
 import { columnKinds } from '../../records/column-kinds.ts'
-import { parseNaive } from '../../time/timestamp.ts'
+import { parseNaive, parseRfc3339 } from '../../time/timestamp.ts'
 
 /**
  * Characters a field may have. Indexed text must stay below a third of a page (2,704 bytes) whichever way it is
@@ -38,7 +38,7 @@ const CALENDAR_TIME = `(?:${YEAR}-${DAY_OF_YEAR}|${LEAP_YEAR}-02-29)T${TIME_OF_D
 /** The zones that are accepted. */
 const ZONE = '(?:Z|[+-](?:0\\d|1[0-4]):[0-5]\\d)'
 /** Patterns of query parameters that are a time, or blank: with a zone, and with one or without. */
-export const ZONED_TIME_OR_BLANK = `^\\s*$|^${CALENDAR_TIME}${ZONE}$`
+const ZONED_TIME_OR_BLANK = `^\\s*$|^${CALENDAR_TIME}${ZONE}$`
 export const ANY_TIME_OR_BLANK = `^\\s*$|^${CALENDAR_TIME}${ZONE}?$`
 /** A time of RFC 3339 with a zone. */
 export const ZONED_TIME_PATTERN = `^${CALENDAR_TIME}${ZONE}$`
@@ -109,6 +109,22 @@ export const filterText = text.transform((value) => (value.trim() === '' ? null 
 /** A filter that takes any text; `what` describes the rows that pass. */
 export const filter = (what: string) =>
   documentedAs(filterText, { type: 'string', pattern: NO_NULL_PATTERN, description: `${what}; blank is no filter.` })
+
+/** A filter by a time with a zone (RFC 3339), as naive UTC; null without the parameter and where it is blank. */
+export const zonedTimeFilter = (what: string) =>
+  documentedAs(
+    filterText.transform((text, c) => {
+      const time = text === null ? null : parseRfc3339(text)
+      if (text === null || time !== null) return time
+      c.addIssue({ code: 'custom', message: 'expected a time as in RFC 3339, with a zone' })
+      return z.NEVER
+    }),
+    {
+      type: 'string',
+      pattern: ZONED_TIME_OR_BLANK,
+      description: `${what}: RFC 3339 with a zone; blank is no filter.`,
+    },
+  )
 
 /** A query parameter `after` that `cursor` reads; `first` stands for the first page, where it is missing or blank. */
 export const orFirstPage = <S extends z.ZodType<unknown, string>, F>(cursor: S, first: F) =>
