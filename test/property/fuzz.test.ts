@@ -26,7 +26,7 @@ import {
 import { depth } from '../support/depth.ts'
 import { becomes, until } from '../support/until.ts'
 
-const REQUESTS = depth(3_000, 100_000)
+const REQUESTS = depth(2_000, 100_000)
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
 const CLIENTS = 24
 const CHUNK = 500
