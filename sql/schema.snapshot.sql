@@ -855,6 +855,7 @@ table public.payload_packages
   kind text collate "C" not null
   content_hash text collate "C" not null
   packages bigint[] not null
+  is_in_order boolean not null default false
   constraint payload_packages_pkey PRIMARY KEY (digest, source, kind)
   CREATE INDEX payload_packages_by_package ON public.payload_packages USING gin (packages)
   CREATE UNIQUE INDEX payload_packages_pkey ON public.payload_packages USING btree (digest, source, kind)
@@ -1863,6 +1864,9 @@ function public.package_id(name text, purl text) returns bigint language sql imm
 function public.package_names(asked_name text, asked_purl text, names text[]) returns text[] language sql stable
 
 function public.packages_in_use(asked text, names text[]) returns jsonb language sql stable
+
+function public.packages_of_payload(of_digest text, of_source text, of_kind text) returns TABLE(packages bigint[])
+      language sql stable parallel safe
 
 function public.packages_run(images text[], listed_images bigint[], listed_packages text[], listed_paths text[]) returns
       TABLE(image_digest text, package_name text, pod_namespace text, workload_kind text, workload_name text,

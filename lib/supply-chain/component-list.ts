@@ -1,9 +1,10 @@
 /**
  * Pages of GET /components: which images and workloads hold a package, by version (docs/contract.md#search).
  *
- * The packages of payloads are in an index of names, which gives the images that may hold one of the names; a payload
- * that the job has not read yet is looked at itself. The page walks these images, those that run first, reads the
- * entries with the names from the payloads that stand for each, and ends when it is full.
+ * The packages of payloads are in an index of names, which gives the images that may hold one of the names, and the
+ * positions of their components; a payload that the job has not read yet is looked at itself. The page walks these
+ * images, those that run first, reads the entries with the names from the payloads that stand for each, and ends when
+ * it is full.
  */
 import { z } from 'zod'
 import { fixed, type Gate } from '../db/index.ts'
@@ -108,6 +109,7 @@ const PLACE = (alias: string) =>
 
 const param = (name: string) => `(select q.${name} from params q)`
 const NAMES = '(select n.names from named n)::text[]'
+const IDS = '(select n.ids from named n)::bigint[]'
 
 /** Condition: the entry `c` is what is asked for. Its name is one of the packages that are. */
 const PASSES = `
@@ -133,22 +135,32 @@ const ITEMS = `
     select c.name, c.version, c.purl, c.type, 'sbom' as evidence, e.source, e.join_rank,
            package_coverage(c.type, c.class, c.purl) as coverage
     from answering_reports(w.image_digest, 'sbom') e
+    left join lateral packages_of_payload(e.digest, e.source, 'sbom') p on true
     cross join lateral (
       select c.name collate "C" as name, c.version collate "C" as version, c.purl collate "C" as purl,
              c.type collate "C" as type, c.class
+      from unnest(${IDS}) i(id)
+      cross join unnest(array_positions(p.packages, i.id)) n(position)
+      join image_component c on c.digest = e.digest and c.source = e.source and c.position = n.position
+      where p.packages is not null
+      union all
+      select c.name collate "C", c.version collate "C", c.purl collate "C", c.type collate "C", c.class
       from image_component c
-      where c.digest = e.digest and c.source = e.source and lower(c.name collate "C") = any (${NAMES})
+      where p.packages is null
+        and c.digest = e.digest and c.source = e.source and lower(c.name collate "C") = any (${NAMES})
       offset 0) c
     where ${PASSES}
     union all
     select c.name, c.version, c.purl, c.type, 'findings', e.source, e.join_rank,
            package_coverage(c.type, c.class, c.purl)
     from answering_reports(w.image_digest, 'vulnerabilities') e
+    left join lateral packages_of_payload(e.digest, e.source, 'vulnerabilities') p on true
     cross join lateral (
       select f.package_name as name, nullif(f.installed_version, '') as version, f.package_purl collate "C" as purl,
              f.package_type collate "C" as type, f.class
       from image_finding f
-      where f.digest = e.digest and f.source = e.source and lower(f.package_name) = any (${NAMES})
+      where (p.packages is null or p.packages && ${IDS})
+        and f.digest = e.digest and f.source = e.source and lower(f.package_name) = any (${NAMES})
       offset 0) c
     where ${PASSES}),
   kept as materialized (
@@ -188,7 +200,8 @@ const COMPONENTS = fixed(`
            $15::text collate "C" as after_version, $16::text collate "C" as after_purl,
            $17::text collate "C" as after_type, $18::bigint as rows, $19::text::jsonb as shown),
   named as materialized (
-    select package_names(p.name, p.purl_base, p.purl_names) as names from params p),
+    select n.names, array(select e.id from package_entry e where e.name = any (n.names)) as ids
+    from params p cross join lateral package_names(p.name, p.purl_base, p.purl_names) n(names)),
   candidates as materialized (
     select i.image_digest from named n cross join lateral images_with(n.names) i),
   -- PostgreSQL fills a CTE as it is read, so the walk ends with the last row of the page.
@@ -232,7 +245,7 @@ const COMPONENTS = fixed(`
                   from workload_container w
                   where w.image_digest = d.image_digest
                   group by w.cluster_id, w.pod_namespace, w.workload_kind, w.workload_name) s) s) l)
-  select not_covered(${param('window_secs')})::text, not_read()::text, (select e.rank::text from walk_end e),
+  select (select not_covered(${param('window_secs')})::text), (select not_read()::text), (select e.rank::text from walk_end e),
          (select e.image_digest from walk_end e),
          i.rank::text, i.image_digest, i.name, i.version, i.purl, i.type, ${plainColumns(HeldComponent, 'i')}
   from (values (1)) one(row)

@@ -1,6 +1,7 @@
 -- Reads the packages of the next payloads for `package_entry` and `payload_packages`: at most `max_payloads`, and no
 -- more after `max_packages` entries. Returns how many payloads it read; `next` is null at the end. Names are only read
--- of payloads with a package that no other payload has. All is one statement, and so one state of the data;
+-- of payloads with a package that no other payload has. The packages of an SBOM are in the order of its components, so
+-- that their positions are known. All is one statement, and so one state of the data;
 -- `mark_packages` then marks the payloads that have this content.
 create or replace function read_packages(held text, max_payloads bigint, max_packages bigint)
 returns table (payloads bigint, next text)
@@ -28,7 +29,8 @@ as $$
            case t.kind
              when 'sbom' then array(
                select package_id(c.name, c.purl) from image_component c
-               where c.digest = t.digest and c.source = t.source)
+               where c.digest = t.digest and c.source = t.source
+               order by c.position)
              else array(
                select distinct package_id(f.package_name, f.package_purl) from image_finding f
                where f.digest = t.digest and f.source = t.source) end as packages
@@ -58,13 +60,14 @@ as $$
     order by c.id
     on conflict (id) do nothing),
   written as (
-    insert into payload_packages as p (digest, source, kind, content_hash, packages)
-    select l.digest, l.source, l.kind, l.content_hash, l.packages
+    insert into payload_packages as p (digest, source, kind, content_hash, packages, is_in_order)
+    select l.digest, l.source, l.kind, l.content_hash, l.packages, l.kind = 'sbom'
     from lists l
     order by l.digest, l.source, l.kind
     on conflict (digest, source, kind) do update set
-      content_hash = excluded.content_hash, packages = excluded.packages
-    where (p.content_hash, p.packages) is distinct from (excluded.content_hash, excluded.packages))
+      content_hash = excluded.content_hash, packages = excluded.packages, is_in_order = excluded.is_in_order
+    where (p.content_hash, p.packages, p.is_in_order)
+          is distinct from (excluded.content_hash, excluded.packages, excluded.is_in_order))
   select (select count(*) from todo),
          case when (select count(*) from unread) = max_payloads
                 or (select count(*) from todo) < (select count(*) from unread) then held end
