@@ -8,6 +8,8 @@ import { createMetrics } from '../lib/metrics/index.ts'
 import { createUpkeep } from '../lib/telemetry/upkeep.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { startAsRole } from './support/as-role.ts'
+import { container, newDigest, replica } from './support/images.ts'
+import { component, storeSbom } from './support/supply-chain.ts'
 import { becomes, until } from './support/until.ts'
 
 const app = await startApp({ PEER_STALE_ALIVE_SECS: '600' })
@@ -123,6 +125,38 @@ test('GET /metrics 200: no node is silent when staleness is off', async () => {
   assert.deepEqual(nodesOf(await reading({ db, config: { ...config, peerStaleAliveSecs: 0 } })), {
     reporting: 2,
     silent: 0,
+  })
+})
+
+test('GET /metrics 200: running images that nobody scanned, payloads that no search finds, decisions', async () => {
+  const counts = async () => {
+    const text = await reading()
+    const one = (name: string) => valuesOf(text, name).get('')
+    const [images, payloads] = ['supplychain_running_images_unscanned', 'search_payloads_unread'].map((name) =>
+      one(`broker_${name}`),
+    )
+    return { images, payloads, decisions: Object.fromEntries(valuesOf(text, 'broker_supplychain_decisions')) }
+  }
+  const nothing = { images: 0, payloads: 0, decisions: { 'state="holding"': 0, 'state="ending"': 0 } }
+  assert.deepEqual(await counts(), nothing)
+  const [scanned, unscanned] = [newDigest(), newDigest()]
+  const containers = [container('app', scanned), container('sidecar', unscanned)]
+  await app.post('/pod/spec', replica('metrics', containers, { pod_name: 'metrics-0' }))
+  await storeSbom(app, scanned, 'registry', [component('a')])
+  // A search looks at 500 payloads that the job has not read.
+  await sql`
+    insert into image_report
+    select (jsonb_populate_record(r, jsonb_build_object('digest', 'sha256:' || lpad(n::text, 64, '0')))).*
+    from image_report r cross join generate_series(1, 502) n
+    where r.digest = ${scanned}`
+  await sql`
+    insert into vuln_decision (vuln_id, name, scope_rank, pod_namespace, decision, holds_until, decided_by, reason,
+                               decided_at, ended_at)
+    select 'CVE-1', 'CVE-1', 2, d.place, 'accepted', (now() at time zone 'utc')::date + d.days, 'sec', 'known', now(),
+           case when d.place = 'ended' then now() end
+    from (values ('endless', null), ('past', -1), ('today', 0), ('in a week', 6), ('later', 7), ('ended', 3)) d(place, days)`
+  assert.deepEqual(await counts(), {
+    ...{ images: 1, payloads: 3, decisions: { 'state="holding"': 4, 'state="ending"': 2 } },
   })
 })
 

@@ -51,6 +51,8 @@ const TYPES = {
   broker_followers: 'gauge',
   broker_follow_lag_seconds: 'gauge',
   broker_flow_edges_lag_seconds: 'gauge',
+  broker_supplychain_running_images_unscanned: 'gauge',
+  broker_search_payloads_unread: 'gauge',
   broker_db_pool_idle: 'gauge',
   broker_db_pool_max: 'gauge',
   broker_read_budget_kib_total: 'gauge',

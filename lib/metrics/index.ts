@@ -119,6 +119,19 @@ export function createMetrics(wireNames: WireNames = 'spec') {
       ['kind'],
     ),
     payloadsWaiting: gauge('broker_supplychain_queue_length', 'Payloads that wait to be stored.'),
+    imagesUnscanned: gauge(
+      'broker_supplychain_running_images_unscanned',
+      'Running images of which neither a report nor an SBOM is stored, read once a minute.',
+    ),
+    payloadsUnread: gauge(
+      'broker_search_payloads_unread',
+      'Payloads whose packages no search finds, because the job has not read them yet, read once a minute.',
+    ),
+    decisions: gauge(
+      'broker_supplychain_decisions',
+      'Decisions about vulnerabilities that hold, and those of them that end within seven days, read once a minute.',
+      ['state'],
+    ),
     stagedSetsRefused: counter(
       `${metricPrefix(wireNames)}supplychain_staged_sets_refused_total`,
       'Page sets of SBOMs refused because too many are incomplete.',

@@ -11,6 +11,8 @@ const EVERY_MS = 60_000
  */
 const MAX_MS = 5_000
 const DAY_SECS = 86_400
+/** A decision that ends within so many days should be looked at again. */
+const ENDING_DAYS = 7
 
 interface Upkeep {
   /** Reads everything, at most once a minute. Never rejects: gauges that cannot be read keep their values. */
@@ -35,12 +37,13 @@ export function createUpkeep({ db, config, metrics, log, now = () => performance
     await readConnections(db, metrics)
     await readNodes(db, metrics, config.peerStaleAliveSecs)
     for (const { lag } of await query<{ lag: number }>(db, EDGES_LAG)) metrics.edgesLag.set(lag)
+    await readSupplyChain(db, metrics, config.imageRunningWindowSecs)
   }
   return {
     async refresh() {
       if (now() - begunAt < EVERY_MS) return
       begunAt = now()
-      await read().catch((error) => log.debug({ err: error }, 'sizes, connections and silent nodes could not be read'))
+      await read().catch((error) => log.debug({ err: error }, 'some gauges could not be read'))
     },
   }
 }
@@ -117,4 +120,26 @@ async function readNodes(db: JobGate, metrics: Metrics, staleAliveSecs: number):
     nodes(staleAliveSecs === 0 ? DAY_SECS : staleAliveSecs),
   ))
     for (const state of ['reporting', 'silent'] as const) metrics.nodes.set({ state }, counts[state])
+}
+
+const supplyChain = (runningWindowSecs: number) => `
+  select not_covered(${runningWindowSecs})::float8 as unscanned, not_read()::float8 as unread,
+         count(*)::float8 as holding,
+         (count(*) filter (where d.holds_until < (now() at time zone 'utc')::date + ${ENDING_DAYS}))::float8 as ending
+  from vuln_decision d
+  where d.ended_at is null and (d.holds_until is null or d.holds_until >= (now() at time zone 'utc')::date)`
+
+interface SupplyChainCounts {
+  readonly unscanned: number
+  readonly unread: number
+  readonly holding: number
+  readonly ending: number
+}
+
+async function readSupplyChain(db: JobGate, metrics: Metrics, runningWindowSecs: number): Promise<void> {
+  for (const counts of await query<SupplyChainCounts>(db, supplyChain(runningWindowSecs))) {
+    metrics.imagesUnscanned.set(counts.unscanned)
+    metrics.payloadsUnread.set(counts.unread)
+    for (const state of ['holding', 'ending'] as const) metrics.decisions.set({ state }, counts[state])
+  }
 }

@@ -29,7 +29,10 @@ const capabilities: Record<string, { rows: readonly string[]; alerts: readonly s
     ],
   },
   audit: { rows: ['Audit'], alerts: ['BrokerAuditFlowsShed', 'BrokerEvaluatorUnreachable'] },
-  'supply chain': { rows: ['Supply chain'], alerts: ['BrokerSbomsRefused', 'BrokerSupplyChainPostsRefused'] },
+  'supply chain': {
+    rows: ['Supply chain'],
+    alerts: ['BrokerSbomsRefused', 'BrokerSupplyChainPostsRefused', 'BrokerImagesNotScanned'],
+  },
   'attestations and image trust': {
     rows: ['Attestations and image trust'],
     alerts: ['BrokerNoSignatureResult', 'BrokerSignatureResultsRefused'],

@@ -399,12 +399,15 @@ one('alerts for refused posts and missing results exist where the supply-chain c
   const asked = (toggle: string) =>
     object(toggle, 'PrometheusRule', 'broker')
       .spec.groups[0].rules.map(({ alert }: Json) => alert)
-      .filter((alert: string) => /SupplyChain|Signature/.test(alert))
+      .filter((alert: string) => /SupplyChain|Signature|Images/.test(alert))
   assert.deepEqual(
     [asked('everything'), asked('supplychain-alerts'), asked('prometheus-rule')],
     [
-      ['BrokerSupplyChainPostsRefused', 'BrokerSignatureResultsRefused', 'BrokerNoSignatureResult'],
-      ['BrokerSupplyChainPostsRefused'],
+      [
+        ...['BrokerSupplyChainPostsRefused', 'BrokerImagesNotScanned'],
+        ...['BrokerSignatureResultsRefused', 'BrokerNoSignatureResult'],
+      ],
+      ['BrokerSupplyChainPostsRefused', 'BrokerImagesNotScanned'],
       [],
     ],
   )

@@ -145,6 +145,16 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
       The supply-chain component does not post again what was refused. 401 and 403: is its token the key `supplychain` of broker.auth.existingSecret, and were the
       brokers restarted since it changed? 413: the report inflates to more than broker.supplychain.maxDecompressedBytes. 400 and 422: the answer says
       which field; do component and broker belong together? Once that is mended, restart the component: it then posts everything.
+- alert: BrokerImagesNotScanned
+  expr: max(broker_supplychain_running_images_unscanned{ {{- $pods -}} }) > 0
+  for: 1440m
+  labels:
+    severity: warning
+  annotations:
+    summary: '{{ `{{ $value }} running images have had neither a report nor an SBOM for a day.` }}'
+    runbook: >-
+      GET /coverage names them (`missing` has `no_report` and `no_sbom`). Does the scanner reach their registries, may it read the namespaces, does its log name
+      them? Nothing is known of their packages, which is not the same as having no vulnerabilities: no search finds them.
 {{- end }}
 {{- if .Values.supplychain.signatureDiscovery.enabled }}
 - alert: BrokerSignatureResultsRefused
