@@ -12,9 +12,11 @@ import { cycloneDx, openVex, statement } from './support/vex.ts'
 const app = await startApp(TOKENS)
 
 type Fields = Record<string, unknown>
-const post = (body: unknown, token = SUPPLYCHAIN) => app.post('/vex', body, { token })
-async function stored(body: unknown) {
-  const answer = await post(body)
+// biome-ignore lint/suspicious/noExplicitAny: answers are checked by value
+type Json = any
+const post = (body: unknown, token = SUPPLYCHAIN, query = '') => app.post(`/vex${query}`, body, { token })
+async function stored(body: unknown, query = '') {
+  const answer = await post(body, SUPPLYCHAIN, query)
   assert.equal(answer.status, 200, answer.text)
   return answer.json
 }
@@ -302,6 +304,74 @@ test('POST /vex 200: a newer version replaces, the same is unchanged, an older o
   const own = await decide(app, id)
   await stored({ ...next, version: 4, statements: [] })
   assert.deepEqual((await findingsOf(app, digest))[0].decision, own)
+})
+
+test('POST /vex 200: of one version the content with the newest time holds', async () => {
+  const [digest, id] = [newDigest(), newCve()]
+  const holding = async () => (await history(id)).filter((one: Fields) => one.holds).map((one: Fields) => one.decision)
+  const at = (timestamp: string, status: string, fields: Fields = {}) => ({
+    ...document,
+    ...{ timestamp, statements: [statement(id, [digest], { status })], ...fields },
+  })
+  const document = openVex([])
+  const newest = at('2026-01-02T12:00:00+01:00', 'fixed')
+  const moments = [at('2026-01-02T10:00:00Z', 'affected'), newest, at('2026-01-02T10:59:59.999Z', 'affected')]
+  await Promise.all(moments.map((one) => stored(one)))
+  assert.deepEqual(await holding(), ['fixed'])
+  const statuses = async (bodies: readonly Fields[]) => {
+    const told: unknown[] = []
+    for (const body of bodies) told.push((await stored(body)).status)
+    return told
+  }
+  assert.deepEqual(await statuses([at('2026-01-02T11:00:00Z', 'affected'), newest]), ['stale', 'unchanged'])
+  const updated = at('2020-01-01T00:00:00Z', 'affected', { last_updated: '2026-01-02T11:00:00.001Z' })
+  assert.deepEqual(await statuses([updated, newest]), ['stored', 'stale'])
+  assert.deepEqual(await holding(), ['affected'])
+  // The version counts before the time.
+  const lower = at('2026-02-01T00:00:00Z', 'fixed', { version: 0 })
+  const higher = at('2019-01-01T00:00:00Z', 'under_investigation', { version: 2 })
+  assert.deepEqual(await statuses([lower, higher]), ['stale', 'stored'])
+  assert.deepEqual(await holding(), ['under_investigation'])
+  // A document without a time is as of when it comes.
+  const timeless = cycloneDx([])
+  const other = { ...timeless, metadata: { component: { type: 'container', name: 'a', 'bom-ref': 'a' } } }
+  assert.deepEqual(await statuses([timeless, other, timeless]), ['stored', 'stored', 'stored'])
+})
+
+test('POST /vex 200: documents with the same id are kept apart by `document`', async () => {
+  const digests = [newDigest(), newDigest()]
+  const id = newCve()
+  const document = openVex([])
+  const about = (n: number, fields: Fields = {}) => ({
+    ...document,
+    statements: [statement(id, [digests[n]!], fields)],
+  })
+  const paths = ['pkg/oci/a/scan.openvex.json', 'pkg/oci/b & c/scan.openvex.json']
+  const put = (n: number, body: Fields) => stored(body, `?document=${encodeURIComponent(paths[n]!)}`)
+  assert.deepEqual([(await put(0, about(0))).document, (await put(1, about(1))).document], paths)
+  assert.deepEqual((await put(1, about(1))).status, 'unchanged')
+  assert.deepEqual((await stored(about(0))).document, document['@id'])
+  const origins = async () =>
+    (await history(id)).filter((one: Fields) => one.holds).map((one: Json) => one.origin.document)
+  assert.deepEqual((await origins()).toSorted(), [document['@id'], ...paths].toSorted())
+  // The next version has another id.
+  const next = { ...about(0, { status: 'fixed' }), '@id': 'urn:next', timestamp: '2026-02-01T00:00:00Z' }
+  assert.equal((await put(0, next)).status, 'stored')
+  assert.deepEqual((await origins()).toSorted(), [document['@id'], ...paths].toSorted())
+  assert.equal((await stored(next, '?document=%20')).document, 'urn:next')
+})
+
+test('POST /vex 400: an id of a document that is too long or cannot be stored, and a parameter that is not known', async () => {
+  for (const [query, says] of [
+    [`document=${'x'.repeat(513)}`, 'document: expected at most 512 characters'],
+    ['document=a%00', 'document: U+0000 is not allowed'],
+    ['doc=a', 'doc: not known here: the parameters of this route are document'],
+  ] as const) {
+    const answer = await post(openVex([]), SUPPLYCHAIN, `?${query}`)
+    assert.equal(answer.status, 400)
+    assert.ok(answer.text.includes(says), answer.text)
+  }
+  assert.equal((await stored(openVex([]), `?document=${'x'.repeat(512)}`)).status, 'stored')
 })
 
 test('POST /vex 200: what was put and what a document says stand side by side; the newest is shown', async () => {

@@ -54,6 +54,7 @@ const Document = z.object({
   '@id': z.string().min(1).max(MAX_DOCUMENT_ID_CHARS),
   author: z.string().min(1).max(MAX_BY_CHARS),
   timestamp: time,
+  last_updated: time.nullish(),
   version: z.int().min(0),
   statements: z.array(z.unknown()).max(MAX_STATEMENTS),
 })
@@ -72,7 +73,7 @@ export async function readOpenVex(json: unknown): Promise<ParsedDocument> {
   }
   return {
     ...{ format: 'openvex', id: document['@id'], version: document.version, author: document.author },
-    ...{ issuedAt: parseRfc3339(document.timestamp), statements },
+    ...{ issuedAt: parseRfc3339(document.last_updated ?? document.timestamp), statements },
   }
 }
 

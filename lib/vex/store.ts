@@ -39,8 +39,8 @@ export const VexOutcome = z
   .strictObject({
     status: z
       .enum(['stored', 'unchanged', 'stale'])
-      .describe('`stale` where a newer version is stored, or another content of this version.'),
-    document: z.string(),
+      .describe('`stale` where a newer version is stored, or another content of this version that is not older.'),
+    document: z.string().describe('The id by which the broker knows it.'),
     format: z.enum(VEX_FORMATS),
     version: z.int(),
     storedVersion: z.int(),
@@ -65,14 +65,19 @@ const STORE = fixed<{ outcome: { status: string; storedVersion: number } }[]>(
 )
 
 /**
- * Stores the decisions of a document over those of its version before. Returns a `VexOutcome` as JSON.
+ * Stores the decisions of a document over those of its version before. `name` is its id in place of its own. Returns a `VexOutcome` as JSON.
  * @throws HttpError 400 for a document that is not valid; 409 if too many decisions hold, or documents are known
  */
-export async function storeVex(ingest: Gate, json: Readonly<Record<string, unknown>>): Promise<string> {
+export async function storeVex(
+  ingest: Gate,
+  json: Readonly<Record<string, unknown>>,
+  name: string | null,
+): Promise<string> {
   const document = await parsed(json)
+  const id = name ?? document.id
   const statements = bounded(document.statements)
   const header = {
-    document_id: document.id,
+    document_id: id,
     format: document.format,
     version: document.version,
     author: document.author,
@@ -96,7 +101,7 @@ export async function storeVex(ingest: Gate, json: Readonly<Record<string, unkno
   }))
   const accepted = told.filter(({ outcome }) => outcome === 'accepted').length
   return JSON.stringify({
-    ...{ status, document: document.id, format: document.format, version: document.version, storedVersion },
+    ...{ status, document: id, format: document.format, version: document.version, storedVersion },
     ...{ accepted, ignored: told.length - accepted, statements: told },
   })
 }

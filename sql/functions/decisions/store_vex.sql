@@ -1,5 +1,6 @@
 -- Stores the decisions of a VEX document over those of the version before (docs/contract.md#decisions). The answer says
--- which version is stored now. Decisions of the document that the newer version has no more are ended. Of more than
+-- which version is stored now. Of one version the content with the newest time holds: many publishers never count the
+-- version up. Decisions of the document that the newer version has no more are ended. Of more than
 -- `max_counted` vulnerabilities the job counts the decided workloads.
 drop function if exists store_vex(json, text, text, bigint, bigint);
 create or replace function store_vex(document json, statements text, decisions text, max_holding bigint,
@@ -14,14 +15,18 @@ declare
   made   vuln_decision[];
   names  text[];
   moment timestamp;
+  issued timestamp;
 begin
   perform lock_decisions();
   moment := clock_timestamp() at time zone 'utc';
+  -- Null is left out.
+  issued := least(sent.issued_at, moment);
   select v.* into stored from vex_document v where v.document_id = sent.document_id;
-  if stored.version > sent.version or (stored.version = sent.version and stored.content_hash <> sent.content_hash) then
-    return json_build_object('status', 'stale', 'storedVersion', stored.version);
-  elsif stored.version = sent.version then
+  if stored.version = sent.version and stored.content_hash = sent.content_hash then
     return json_build_object('status', 'unchanged', 'storedVersion', stored.version);
+  elsif stored.version > sent.version
+        or stored.version = sent.version and issued <= stored.issued_at then
+    return json_build_object('status', 'stale', 'storedVersion', stored.version);
   end if;
   made := array(select d from json_populate_recordset(null::vuln_decision, decisions::json) d);
   if (select count(*) from vuln_decision o
@@ -55,7 +60,7 @@ begin
                                          statement_position, product, ended_at, ended_how, ended_by, ended_reason, nth)
   order by d.nth;
   insert into vex_document (document_id, format, version, author, issued_at, content_hash, received_at)
-  values (sent.document_id, sent.format, sent.version, sent.author, least(coalesce(sent.issued_at, moment), moment),
+  values (sent.document_id, sent.format, sent.version, sent.author, issued,
           sent.content_hash, moment)
   on conflict (document_id) do update set
     format = excluded.format, version = excluded.version, author = excluded.author, issued_at = excluded.issued_at,
