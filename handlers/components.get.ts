@@ -6,7 +6,7 @@ import { isPurl, lowerAscii, readPurl } from '../lib/search/index.ts'
 import { HeldComponentPage, readHeldComponents } from '../lib/supply-chain/component-list.ts'
 import { running, useStates } from '../lib/supply-chain/filters.ts'
 
-const DEFAULT_COMPONENTS = 50
+const DEFAULT_COMPONENTS = 25
 const MAX_COMPONENTS = 500
 /** The read budget is charged this for each component: names, tags, and ten workloads. */
 const COMPONENT_BYTES = 12 * 1_024

@@ -366,7 +366,7 @@ test('GET /components 503: a cancelled statement, and a read budget that is used
   )
   const { budget } = guarded.deps
   for (const [query, kib] of [
-    ['', 51 * 12],
+    ['', 26 * 12],
     ['&limit=1', 24],
     ['&limit=9999', 501 * 12],
   ] as const) {
