@@ -97,6 +97,7 @@ async function bundleCli(outfile) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
+    minify: true,
     logLevel: 'warning',
   })
   chmodSync(outfile, 0o755)

@@ -1,5 +1,6 @@
 import { type Application, buildApplication, buildCommand, buildRouteMap, text_en } from '@stricli/core'
 import { VERSION } from '../../lib/version.ts'
+import { images } from './commands/images.ts'
 import type { CliContext } from './context.ts'
 import { EXIT, Failure } from './failure.ts'
 import { policyGenerate } from './policy/generate.ts'
@@ -12,7 +13,7 @@ const policy = buildRouteMap({
 
 const version = buildCommand<Record<never, never>, [], CliContext>({
   func() {
-    this.write(`${VERSION}\n`)
+    return this.write(`${VERSION}\n`)
   },
   parameters: {},
   docs: { brief: 'Print the version of ctb' },
@@ -27,7 +28,7 @@ function messageOf(error: unknown): string {
 /** The command line of the broker. */
 export const app: Application<CliContext> = buildApplication(
   buildRouteMap({
-    routes: { policy, version },
+    routes: { images, policy, version },
     docs: {
       brief: 'Ask the cluster telemetry broker',
       fullDescription: [

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { CommandContext, StricliProcess } from '@stricli/core'
 import { EXIT } from './failure.ts'
 import { cleanText } from './output/clean.ts'
@@ -8,8 +9,8 @@ export interface CliContext extends CommandContext {
   readonly process: StricliProcess
   readonly env: NodeJS.ProcessEnv
   readonly stdin: AsyncIterable<Buffer>
-  /** Writes to stdout as it is. */
-  readonly write: (data: string | Buffer) => void
+  /** Writes to stdout as it is; resolves when more may be written. */
+  readonly write: (data: string | Buffer) => Promise<void>
   /** Writes lines for people to stderr. */
   readonly say: (text: string) => void
   /** Sets the exit code, before anything is written: a reader that has enough ends the process. */
@@ -41,7 +42,9 @@ export function contextOf(own: NodeJS.Process): CliContext {
     get stdin() {
       return own.stdin
     },
-    write: (data) => void stdout.write(data),
+    async write(data) {
+      if (!stdout.write(data)) await once(stdout, 'drain')
+    },
     exitWith: (code) => {
       own.exitCode = code
     },

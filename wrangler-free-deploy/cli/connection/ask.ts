@@ -2,6 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Query } from '../api/parameters.ts'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { type ConnectionFlags, serverOf, tokenOf, trustedOf } from './place.ts'
@@ -19,8 +20,7 @@ export interface Ask {
   readonly method: 'GET' | 'POST'
   /** Its segments, not encoded. */
   readonly path: readonly string[]
-  /** Values by parameter; those that are undefined are left out. */
-  readonly query: Readonly<Record<string, string | undefined>>
+  readonly query: Query
   readonly body?: { readonly contentType: string; readonly text: string }
   /** The content type of the answer. */
   readonly expects: string
@@ -60,9 +60,7 @@ function senderOf(
   ca: string | undefined,
   { method, path, query, body, expects }: Ask,
 ) {
-  const url = new URL(server.origin)
-  url.pathname = `${server.pathname.replace(/\/+$/, '')}/${path.map(encodeURIComponent).join('/')}`
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value)
+  const url = urlOf(server, path, query)
   const options: https.RequestOptions = {
     method,
     ...(ca === undefined ? {} : { ca }),
@@ -81,6 +79,26 @@ function senderOf(
       request.setTimeout(SILENCE_MS, () => request.destroy(new Error(`silent for ${SILENCE_MS / MS_PER_SECOND} s`)))
       request.end(body?.text)
     })
+}
+
+function urlOf(server: URL, path: readonly string[], query: Query): URL {
+  const url = new URL(server.origin)
+  url.pathname = `${server.pathname.replace(/\/+$/, '')}/${path.map(encodeURIComponent).join('/')}`
+  for (const [name, values] of Object.entries(query))
+    for (const value of [values ?? []].flat()) url.searchParams.append(name, value)
+  return url
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+
+/** The question as a call of curl, for a shell that has the token in CTB_TOKEN. */
+export function requestText(context: CliContext, flags: ConnectionFlags, question: Ask): string {
+  const { method, path, query, body, expects } = question
+  const words = ['curl', '-sS', ...(method === 'GET' ? [] : ['-X', method])]
+  words.push('-H', quoted(`Accept: ${expects}`), '-H', '"Authorization: Bearer $CTB_TOKEN"')
+  if (body !== undefined) words.push('-H', quoted(`Content-Type: ${body.contentType}`), '--data-binary', '@-')
+  if (flags.ca !== undefined) words.push('--cacert', quoted(flags.ca))
+  return `${words.join(' ')} ${quoted(urlOf(serverOf(context, flags), path, query).href)}\n`
 }
 
 /** The names of a host may have several addresses, and their errors have no message in common. */

@@ -2,9 +2,9 @@ import type { CliContext } from '../context.ts'
 import { cleanJson, cleanText } from './clean.ts'
 
 /** Writes an answer: its bytes, or on a terminal its text without what would act on the terminal. */
-export function writeAnswer(context: CliContext, bytes: Buffer, notation: 'json' | 'yaml'): void {
+export function writeAnswer(context: CliContext, bytes: Buffer, notation: 'json' | 'yaml'): Promise<void> {
   const isTerminal = context.columns !== null
-  context.write(isTerminal ? shown(bytes.toString(), notation) : bytes)
+  return context.write(isTerminal ? shown(bytes.toString(), notation) : bytes)
 }
 
 function shown(text: string, notation: 'json' | 'yaml'): string {

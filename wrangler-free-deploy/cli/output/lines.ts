@@ -1,6 +1,6 @@
 /** Lines of text in the width of a terminal. Without a width (null) nothing is cut or wrapped. */
 
-const GAP = '  '
+export const GAP = '  '
 const ELLIPSIS = '…'
 /** Narrower terminals break the lines themselves. */
 const MIN_COLUMNS = 40
@@ -19,7 +19,7 @@ export function columnsOf(rows: readonly (readonly string[])[], width: number | 
   )
 }
 
-function cut(line: string, width: number | null): string {
+export function cut(line: string, width: number | null): string {
   const characters = [...line]
   if (width === null || characters.length <= width) return line
   return `${characters.slice(0, Math.max(0, width - 1)).join('')}${ELLIPSIS}`

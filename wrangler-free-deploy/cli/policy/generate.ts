@@ -31,7 +31,7 @@ async function generate(this: CliContext, flags: Flags, workload?: string): Prom
     },
     expects: `application/${output}`,
   })
-  if (out === undefined) writeAnswer(this, bytes, output)
+  if (out === undefined) await writeAnswer(this, bytes, output)
   else save(out, bytes)
 }
 

@@ -33,8 +33,8 @@ async function tryPolicies(this: CliContext, flags: Flags, ...more: string[]): P
   )
   const trial = trialOf(bytes)
   if (trial.denied > 0) this.exitWith(EXIT.isSo)
-  if (flags.output === 'json') writeAnswer(this, bytes, 'json')
-  else this.write(trialText(trial, documents, { width: this.columns, isColoured: isColoured(this, flags.color) }))
+  if (flags.output === 'json') await writeAnswer(this, bytes, 'json')
+  else await this.write(trialText(trial, documents, { width: this.columns, isColoured: isColoured(this, flags.color) }))
   if (trial.unknown > 0) this.say(`${counted(trial.unknown, 'edge')} could not be judged`)
   if (trial.evaluated === 0) this.say('no edge was judged: nothing that was seen concerns these policies')
 }

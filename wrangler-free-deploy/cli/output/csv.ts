@@ -1,0 +1,15 @@
+/** Lines of CSV (RFC 4180). A cell that a spreadsheet would take for a formula is text, as in the API. */
+import { type Column, fieldOf } from './cell.ts'
+
+const cell = (text: string): string => {
+  const plain = /^[=+\-@\t\r]/.test(text) && !isNumber(text) ? `'${text}` : text
+  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
+}
+const isNumber = (text: string): boolean => /^[+-]?\d+(\.\d+)?$/.test(text)
+
+/** `LAST SEEN` is `last_seen`. */
+export const headOf = <Row>(columns: readonly Column<Row>[]): string =>
+  `${columns.map(({ header }) => header.toLowerCase().replace(/[^a-z0-9]+/g, '_')).join(',')}\r\n`
+
+export const lineOf = <Row>(columns: readonly Column<Row>[], row: Row): string =>
+  `${columns.map(({ of, isTime = false }) => cell(fieldOf(of(row), isTime))).join(',')}\r\n`
