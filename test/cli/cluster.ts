@@ -2,6 +2,7 @@
 import { after } from 'node:test'
 import { close, listen } from '../../lib/http/server/listen.ts'
 import { startApp, TOKENS } from '../support/app.ts'
+import { startEvaluator } from './seed/evaluator.ts'
 import { seedFlows } from './seed/flows.ts'
 import { seedSupplyChain } from './seed/supply-chain.ts'
 import { seedWorkloads } from './seed/workloads.ts'
@@ -9,7 +10,8 @@ import { seedWorkloads } from './seed/workloads.ts'
 export type SeededApp = Awaited<ReturnType<typeof startApp>>
 
 export async function startCluster() {
-  const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS })
+  const evaluator = await startEvaluator()
+  const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', EVALUATOR_URL: evaluator.url, ...TOKENS })
   await seedFlows(app)
   await seedWorkloads(app)
   await seedSupplyChain(app)

@@ -22,9 +22,13 @@ const steady = (text: string): string =>
 
 /** A test of a command in all formats, and of further calls with their own words. */
 export function golden(name: string, ctb: Ctb, words: readonly string[], more: readonly (readonly string[])[] = []) {
-  test(`${name}: what it writes in each format`, async () => {
+  goldenCalls(name, ctb, [...FORMATS.map((format) => [...words, '-o', format]), ...more])
+}
+
+/** A test of these calls. */
+export function goldenCalls(name: string, ctb: Ctb, calls: readonly (readonly string[])[]) {
+  test(`${name}: what it writes`, async () => {
     const file = new URL(`golden/${name}.txt`, import.meta.url)
-    const calls = [...FORMATS.map((format) => [...words, '-o', format]), ...more]
     const blocks: string[] = []
     for (const call of calls) {
       const { code, out, err } = await ctb(call)

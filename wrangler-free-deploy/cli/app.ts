@@ -1,6 +1,18 @@
 import { type Application, buildApplication, buildCommand, buildRouteMap, text_en } from '@stricli/core'
 import { VERSION } from '../../lib/version.ts'
+import { changes } from './commands/changes.ts'
+import { components } from './commands/components.ts'
+import { coverage } from './commands/coverage.ts'
+import { decisions } from './commands/decisions.ts'
+import { diff } from './commands/diff.ts'
+import { exposure } from './commands/exposure.ts'
 import { images } from './commands/images.ts'
+import { sbom } from './commands/sbom.ts'
+import { search } from './commands/search.ts'
+import { signatures } from './commands/signatures.ts'
+import { trust } from './commands/trust.ts'
+import { vex } from './commands/vex.ts'
+import { vulns } from './commands/vulns.ts'
 import type { CliContext } from './context.ts'
 import { EXIT, Failure } from './failure.ts'
 import { policyGenerate } from './policy/generate.ts'
@@ -28,7 +40,23 @@ function messageOf(error: unknown): string {
 /** The command line of the broker. */
 export const app: Application<CliContext> = buildApplication(
   buildRouteMap({
-    routes: { images, policy, version },
+    routes: {
+      changes,
+      components,
+      coverage,
+      decisions,
+      diff,
+      exposure,
+      images,
+      policy,
+      sbom,
+      search,
+      signatures,
+      trust,
+      version,
+      vex,
+      vulns,
+    },
     docs: {
       brief: 'Ask the cluster telemetry broker',
       fullDescription: [
@@ -36,7 +64,7 @@ export const app: Application<CliContext> = buildApplication(
         '',
         'The token comes from CTB_TOKEN, KGUARDIAN_BROKER_TOKEN or --token-file, never from an argument.',
         'Exit codes: 0 done, 1 what was asked about is so, 2 usage, 3 not found, 4 token, 5 refused as partial,',
-        '6 the broker cannot be reached, 70 a fault of ctb, 130 interrupted.',
+        '6 the broker cannot be reached, 7 a stream or an export ended early, 70 a fault of ctb, 130 interrupted.',
       ].join('\n'),
     },
   }),

@@ -24,21 +24,38 @@ export interface Asked {
   readonly query: Query
 }
 
-interface Listing<Answer, Row> extends View<Answer, Row> {
-  /** The route, whose parameters are flags. */
-  readonly route: OperationPath
-  /** The argument of the command, if it has one. */
-  readonly argument?: { readonly placeholder: string; readonly brief: string; readonly isOptional?: true }
-  /** The path, and further values of the query; by default the path of the route, which then has no parameters. */
-  readonly askedOf?: (argument: string | undefined, flags: ListFlags) => Asked
+/** A command that asks routes of the broker. */
+interface RouteCommand {
+  /** The routes, whose parameters are flags. */
+  readonly routes: readonly OperationPath[]
+  /** The argument of the command, if it has one; `most` if it may have several. */
+  readonly argument?: {
+    readonly placeholder: string
+    readonly brief: string
+    readonly isOptional?: true
+    readonly most?: number
+  }
   /** Parameters that have no flag. */
   readonly without?: readonly string[]
-  /** The place after which the next page begins; null on the last one. */
-  readonly nextOf?: (answer: Answer) => string | number | null | undefined
+  readonly hasLimit: boolean
+  /** Flags that are no parameters. */
+  readonly flags?: Readonly<Record<string, object>>
+  /** Lines of usage, where they are not those of the argument. */
+  readonly usage?: readonly string[]
   readonly brief: string
   readonly description?: readonly string[]
   /** Calls for the manual, with what each is for. */
   readonly examples: readonly Example[]
+}
+
+interface Listing<Answer, Row> extends View<Answer, Row>, Omit<RouteCommand, 'routes' | 'hasLimit'> {
+  readonly route: OperationPath
+  /** The path, and further values of the query; by default the path of the route, which then has no parameters. */
+  readonly askedOf?: (argument: string, flags: ListFlags, context: CliContext) => Asked | Promise<Asked>
+  /** The place after which the next page begins; null on the last one. */
+  readonly nextOf?: (answer: Answer) => string | number | null | undefined
+  /** Judges the answers, if the flags ask for it. */
+  readonly judgeOf?: (flags: ListFlags) => View<Answer, Row>['judge']
 }
 
 export interface Example {
@@ -56,43 +73,58 @@ const lastFlag = valued('DISTANCE', 'Since so long ago: 15m, 6h, 7d, 2w; instead
 
 /** A command that lists what a route answers, page after page. */
 export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliContext> {
-  const { route, argument, without = [], brief, description = [] } = spec
-  const flags = flagsOf(route, [...without, 'limit'])
-  const hasSince = 'since' in flags
-  async function func(this: CliContext, given: ListFlags, ...words: string[]): Promise<void> {
-    const asked = spec.askedOf?.(words[0], given) ?? { path: route.split('/').slice(1), query: {} }
+  const { route, nextOf } = spec
+  return routeCommand({ ...spec, routes: [route], hasLimit: nextOf !== undefined }, async (context, given, words) => {
+    const asked = (await spec.askedOf?.(words[0]!, given, context)) ?? { path: route.split('/').slice(1), query: {} }
     const query = { ...queryOf(route, given), ...windowOf(given), ...asked.query }
-    await showPages(this, given, { path: asked.path, query }, spec, spec.nextOf, pageRows(route))
-  }
+    const view = { ...spec, judge: spec.judgeOf?.(given) }
+    await showPages(context, given, { path: asked.path, query }, view, nextOf, pageRows(route))
+  })
+}
+
+/** A command with the flags of these routes, of output and of the connection. */
+export function routeCommand(
+  spec: RouteCommand,
+  run: (context: CliContext, flags: ListFlags, words: readonly string[]) => Promise<void>,
+): Command<CliContext> {
+  const { routes, argument, without = [], brief, description = [], usage } = spec
+  const flags: Record<string, object & { optional?: boolean }> = Object.assign(
+    {},
+    ...routes.map((route) => flagsOf(route, [...without, 'limit'])),
+    spec.flags,
+  )
+  const namespace = flags.namespace
+  const mayHaveAll = namespace?.optional === true && spec.flags?.namespace === undefined
+  const placeholder = argument?.placeholder ?? ''
   return buildCommand<ListFlags, string[], CliContext>({
-    func,
+    func(this: CliContext, given: ListFlags, ...words: string[]) {
+      return run(this, given, words)
+    },
     parameters: {
-      aliases: { ...outputAliases, ...('namespace' in flags && { n: 'namespace', A: 'allNamespaces' }) } as never,
+      aliases: {
+        ...outputAliases,
+        ...(namespace !== undefined && { n: 'namespace' }),
+        ...(mayHaveAll && { A: 'allNamespaces' }),
+      } as never,
       positional: {
         kind: 'array',
-        parameter: { parse: String, ...(argument ?? { placeholder: '', brief: '' }) },
+        parameter: { parse: String, placeholder, brief: argument?.brief ?? '' },
         minimum: argument === undefined || argument.isOptional ? 0 : 1,
-        maximum: argument === undefined ? 0 : 1,
+        maximum: argument === undefined ? 0 : (argument.most ?? 1),
       },
       flags: {
         ...flags,
-        ...('namespace' in flags && {
-          namespace: { ...flags.namespace, placeholder: 'NAME' },
-          allNamespaces: allNamespacesFlag,
-        }),
-        ...(hasSince && { last: lastFlag }),
-        ...(spec.nextOf && { limit: limitFlag }),
+        ...(namespace !== undefined && { namespace: { ...namespace, placeholder: 'NAME' } }),
+        ...(mayHaveAll && { allNamespaces: allNamespacesFlag }),
+        ...('since' in flags && { last: lastFlag }),
+        ...(spec.hasLimit && { limit: limitFlag }),
         ...outputFlags,
         ...connectionFlags,
       } as never,
     },
     docs: {
       brief,
-      customUsage: [
-        argument === undefined
-          ? '[flags]'
-          : `${argument.isOptional ? `[${argument.placeholder}]` : argument.placeholder} [flags]`,
-      ],
+      customUsage: usage ?? [`${argument?.isOptional ? `[${placeholder}]` : placeholder} [flags]`.trim()],
       fullDescription: [`${brief}.`, ...description].join('\n'),
     },
   })
@@ -118,7 +150,9 @@ export async function showPages<Answer, Row>(
   maxRows: number | undefined,
 ): Promise<void> {
   const limit = limitOf(flags)
-  const rows = maxRows === undefined ? undefined : String(Math.min(maxRows, limit ?? maxRows))
+  // A judgement is about all rows, however few are shown.
+  const wanted = view.judge === undefined ? (limit ?? maxRows) : maxRows
+  const rows = maxRows === undefined ? undefined : String(Math.min(maxRows, wanted ?? maxRows))
   const question = (after: string | undefined) => ({
     ...({ method: 'GET', path, expects: 'application/json' } as const),
     query: { ...query, ...(rows !== undefined && { limit: rows }), ...(after !== undefined && { after }) },

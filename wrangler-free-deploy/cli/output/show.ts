@@ -24,6 +24,16 @@ export interface View<Answer, Row> {
   readonly nameOf: (row: Row) => string
   /** What has to be known beside the rows, for stderr. */
   readonly said?: (answer: Answer) => readonly string[]
+  /** Says that there are no rows. */
+  readonly nothing?: string
+  /** Judges all answers, so that the exit code is known before anything is written. */
+  readonly judge?: ((answers: readonly Answer[]) => Judgement) | undefined
+}
+
+/** Whether what was asked about is so, and what has to be known about that, for stderr. */
+export interface Judgement {
+  readonly isSo: boolean
+  readonly said: readonly string[]
 }
 
 /** The answers one after another; `isLast` of a page tells whether there are more. */
@@ -51,8 +61,10 @@ export async function show<Answer, Row>(
   let isCut = false
   let count = 0
 
+  const { shown, judgement } = await judged(pages, view.judge)
+  if (judgement?.isSo) context.exitWith(EXIT.isSo)
   const writer = rowWriter()
-  for await (const { bytes, answer } of pages()) {
+  for await (const { bytes, answer } of shown) {
     for (const line of view.said?.(answer) ?? []) said.add(line)
     if (writer === null) {
       await writeWhole(bytes, answer)
@@ -69,7 +81,8 @@ export async function show<Answer, Row>(
   await writer?.end()
   await sink.end()
   for (const line of said) context.say(line)
-  if (count === 0 && (format === 'table' || format === 'wide')) context.say('nothing was found')
+  for (const line of judgement?.said ?? []) context.say(line)
+  if (count === 0 && (format === 'table' || format === 'wide')) context.say(view.nothing ?? 'nothing was found')
   if (isCut)
     context.say(writer === null ? 'there are more: -o ndjson has all, --after goes on' : 'there are more: see --limit')
 
@@ -109,6 +122,17 @@ export async function show<Answer, Row>(
     }
     return { write, end: async () => {} }
   }
+}
+
+/** All pages are held in memory where they are judged before they are shown. */
+async function judged<Answer>(
+  pages: Answers<Answer>['pages'],
+  judge: ((answers: readonly Answer[]) => Judgement) | undefined,
+): Promise<{ shown: AsyncIterable<Page<Answer>> | readonly Page<Answer>[]; judgement: Judgement | null }> {
+  if (judge === undefined) return { shown: pages(), judgement: null }
+  const shown: Page<Answer>[] = []
+  for await (const page of pages()) shown.push(page)
+  return { shown, judgement: judge(shown.map(({ answer }) => answer)) }
 }
 
 const endedLine = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`)

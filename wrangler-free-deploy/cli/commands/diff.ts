@@ -1,0 +1,45 @@
+import { queryOf } from '../api/parameters.ts'
+import { IMAGES_VIEW } from '../differences/images.ts'
+import { WORKLOAD_VIEW } from '../differences/workload.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { digestArgument, wholeDigest } from '../list/digest.ts'
+import { namespaceFlag, routeCommand, showPages } from '../list/listing.ts'
+import { workloadPath } from '../list/workload.ts'
+
+const IMAGES = '/images/{digest}/diff/{other}'
+const WORKLOAD = '/workloads/{namespace}/{kind}/{name}/diff'
+
+export const diff = routeCommand(
+  {
+    routes: [IMAGES, WORKLOAD],
+    argument: {
+      placeholder: 'DIGEST DIGEST | NAMESPACE/KIND/NAME',
+      brief: `Two images, or a workload. ${digestArgument.brief}`,
+      most: 2,
+    },
+    hasLimit: false,
+    flags: { namespace: namespaceFlag('The namespace of KIND/NAME.') },
+    usage: ['DIGEST DIGEST [flags]', 'NAMESPACE/KIND/NAME [flags]'],
+    brief: 'Compare two images, or a workload at two times; exit code 1 if anything differs',
+    description: [
+      'A workload is compared between --from, seven days ago by default, and --to, now by default.',
+      'Exit code 0 says that nothing differs in what is known; what is not known is said on stderr.',
+    ],
+    examples: [
+      { words: 'diff sha256:0123456789ab sha256:ba9876543210', what: 'Two images.' },
+      { words: 'diff shop/Deployment/web --from 24h', what: 'A workload since yesterday.' },
+    ],
+  },
+  async (context, flags, [first, second]) => {
+    if (second === undefined) {
+      if (!first!.includes('/')) throw new Failure('expected DIGEST twice, or NAMESPACE/KIND/NAME', EXIT.usage)
+      const path = ['workloads', ...workloadPath(first!, flags.namespace), 'diff']
+      return showPages(context, flags, { path, query: queryOf(WORKLOAD, flags) }, WORKLOAD_VIEW, undefined, undefined)
+    }
+    const alone = ['from', 'to', 'namespace'].find((name) => flags[name] !== undefined)
+    if (alone !== undefined) throw new Failure(`--${alone}: expected a workload, not images`, EXIT.usage)
+    const from = await wholeDigest(context, flags, first!)
+    const path = ['images', from, 'diff', await wholeDigest(context, flags, second)]
+    return showPages(context, flags, { path, query: {} }, IMAGES_VIEW, undefined, undefined)
+  },
+)

@@ -1,0 +1,112 @@
+import { pageRows, queryOf } from '../api/parameters.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { digestArgument, wholeDigest } from '../list/digest.ts'
+import { type ListFlags, routeCommand, showPages } from '../list/listing.ts'
+import { timeText } from '../output/cell.ts'
+import { download } from '../output/download.ts'
+import { counted } from '../output/lines.ts'
+import type { View } from '../output/show.ts'
+import { guessTexts, type RetiredGuess } from '../vulnerabilities/columns.ts'
+
+const ROUTE = '/images/{digest}/sbom'
+
+interface Report {
+  readonly source: string
+  readonly reportDigest: string
+  readonly join: string
+  readonly scannedAt: string
+  readonly itemCount: number
+  readonly sbomTrust: string | null
+}
+
+interface Component {
+  readonly name: string
+  readonly version: string | null
+  readonly purl: string | null
+  readonly type: string | null
+  readonly srcName: string | null
+  readonly srcVersion: string | null
+  readonly licenses: readonly string[]
+  readonly layerDigest: string | null
+  readonly filePaths: readonly string[]
+  readonly inUseState: string
+  readonly inUseDetail: { readonly reason: string | null }
+}
+
+interface SbomPage {
+  readonly digest: string
+  readonly reports: readonly Report[]
+  readonly retiredGuesses: readonly RetiredGuess[]
+  readonly report: Report | null
+  readonly items: readonly Component[]
+  readonly nextAfter: number | null
+}
+
+const view: View<SbomPage, Component> = {
+  rowsOf: ({ items }) => items,
+  columns: [
+    { header: 'NAME', of: ({ name }) => name },
+    { header: 'VERSION', of: ({ version }) => version },
+    { header: 'TYPE', of: ({ type }) => type },
+    { header: 'LICENSES', of: ({ licenses }) => licenses },
+    { header: 'IN USE', of: ({ inUseState }) => inUseState },
+    { header: 'WHY USE UNKNOWN', of: ({ inUseDetail }) => inUseDetail.reason, isWide: true },
+    { header: 'PURL', of: ({ purl }) => purl, isWide: true },
+    { header: 'SOURCE PACKAGE', of: ({ srcName }) => srcName, isWide: true },
+    { header: 'SOURCE VERSION', of: ({ srcVersion }) => srcVersion, isWide: true },
+    { header: 'LAYER', of: ({ layerDigest }) => layerDigest, isWide: true },
+    { header: 'FILES', of: ({ filePaths }) => filePaths, isWide: true },
+  ],
+  nameOf: ({ purl, name }) => purl ?? name,
+  said: ({ digest, report, reports, retiredGuesses }) => [
+    report === null
+      ? `no SBOM of ${digest} was found: its components are unknown, not absent`
+      : `from the SBOM of ${sourceText(report)}`,
+    ...reports
+      .filter(({ source, reportDigest }) => source !== report?.source || reportDigest !== report.reportDigest)
+      .map((other) => `also known: the SBOM of ${sourceText(other)}: --source, --report-digest`),
+    ...guessTexts(retiredGuesses),
+  ],
+}
+
+function sourceText({ source, reportDigest, join, scannedAt, itemCount, sbomTrust }: Report): string {
+  const trust = sbomTrust === null ? '' : `, ${sbomTrust}`
+  return `${source} for ${reportDigest} (${join}), ${counted(itemCount, 'component')}, scanned ${timeText(scannedAt, true)}${trust}`
+}
+
+export const sbom = routeCommand(
+  {
+    routes: [ROUTE],
+    argument: digestArgument,
+    hasLimit: true,
+    flags: {
+      cyclonedx: {
+        ...({ kind: 'boolean', optional: true, withNegated: false } as const),
+        brief: 'The whole SBOM as a document of CycloneDX 1.5.',
+      },
+    },
+    brief: 'List the components of an image from one SBOM',
+    examples: [
+      { words: 'sbom sha256:0123456789ab', what: 'The components of an image.' },
+      { words: 'sbom sha256:0123456789ab --cyclonedx --out bom.json', what: 'The document, for other tools.' },
+    ],
+  },
+  async (context, flags, [given]) => {
+    if (flags.cyclonedx) refuse(flags)
+    const path = ['images', await wholeDigest(context, flags, given!), 'sbom']
+    const query = queryOf(ROUTE, flags)
+    if (!flags.cyclonedx)
+      return showPages(context, flags, { path, query }, view, ({ nextAfter }) => nextAfter, pageRows(ROUTE))
+    return download(context, flags, {
+      ...{ method: 'GET', path: [...path, 'cyclonedx'], query, expects: 'application/vnd.cyclonedx+json' },
+    })
+  },
+)
+
+/** The document is whole, and JSON. */
+function refuse({ limit, after, output }: ListFlags): void {
+  if (limit !== undefined || after !== undefined)
+    throw new Failure('--cyclonedx: expected no --limit and no --after', EXIT.usage)
+  if (output !== undefined && output !== 'json')
+    throw new Failure('--cyclonedx: expected no --output other than json', EXIT.usage)
+}
