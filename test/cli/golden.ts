@@ -18,6 +18,9 @@ const steady = (text: string): string =>
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?/g, '<time>')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, '<time             >')
     .replace(/\d{4}-\d\d-\d\d/g, '<day     >')
+    .replace(/\/[0-9a-f]{64}\b/g, '/<hash>')
+    .replace(/(staleSeconds"?: ?)\d+/g, '$1<seconds>')
+    .replace(/urn:uuid:[0-9a-f-]{36}/g, 'urn:uuid:<uuid>')
     .replace(/127\.0\.0\.1:\d+/g, '<broker>')
 
 /** A test of a command in all formats, and of further calls with their own words. */

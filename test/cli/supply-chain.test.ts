@@ -30,9 +30,27 @@ golden(
     ['vulns', '-o', 'jsonpath={.items[*].id}'],
   ],
 )
-golden('vulns-image', ctb, ['vulns', WEB], [['vulns', DB, '--fail-on', 'kev'], ['vulns', short(API), '--kev', 'true']])
+golden(
+  'vulns-image',
+  ctb,
+  ['vulns', WEB],
+  [
+    ['vulns', DB, '--fail-on', 'kev'],
+    ['vulns', short(API), '--kev', 'true'],
+  ],
+)
 golden('exposure', ctb, ['exposure', 'CVE-2026-0001'], [['exposure', 'ghsa-aaaa-bbbb-cccc', '--window-hours', '1']])
-golden('search', ctb, ['search', 'openssl'], [['search', 'shop'], ['search', '10.1.0.2'], ['search', 'registry.test/shop/web']])
+golden(
+  'search',
+  ctb,
+  ['search', 'openssl'],
+  [
+    ['search', 'shop'],
+    ['search', short(WEB)],
+    ['search', '10.1.0.2'],
+    ['search', 'registry.test/shop/web'],
+  ],
+)
 golden('components', ctb, ['components', '--name', 'openssl'], [['components', '--purl', 'pkg:npm/left-pad']])
 golden(
   'sbom',
@@ -40,7 +58,7 @@ golden(
   ['sbom', short(WEB)],
   [
     ['sbom', WEB, '--cyclonedx'],
-    ['sbom', WEB, '--source', 'operator-scanner', '-o', 'name'],
+    ['sbom', WEB, '--source', 'registry', '-o', 'name'],
     ['sbom', DB],
   ],
 )
@@ -49,10 +67,31 @@ goldenCalls('vex', ctb, [
   ['vex', WEB, '--format', 'cyclonedx'],
   ['vex', WEB, '--print-request'],
 ])
-golden('trust', ctb, ['trust'], [['trust', '-n', 'shop', '--fail-on', 'wouldDeny'], ['trust', '-n', 'nowhere']])
+golden(
+  'trust',
+  ctb,
+  ['trust'],
+  [
+    ['trust', '-n', 'shop', '--fail-on', 'wouldDeny'],
+    ['trust', '-n', 'nowhere'],
+  ],
+)
 golden('signatures', ctb, ['signatures', '-n', 'shop'])
 golden('coverage', ctb, ['coverage'], [['coverage', '--part', 'containers', '--limit', '1']])
 golden('changes', ctb, ['changes', '-n', 'shop'], [['changes', '-n', 'shop', '--last', '30m', '--limit', '1']])
-golden('diff-images', ctb, ['diff', short(OLD_WEB), WEB], [['diff', DB, DB], ['diff', WEB, WEB]])
-golden('diff-workload', ctb, ['diff', 'shop/Deployment/web'], [['diff', 'Deployment/api', '-n', 'shop', '--from', '1m']])
+golden(
+  'diff-images',
+  ctb,
+  ['diff', short(OLD_WEB), WEB],
+  [
+    ['diff', DB, DB],
+    ['diff', WEB, WEB],
+  ],
+)
+golden(
+  'diff-workload',
+  ctb,
+  ['diff', 'shop/Deployment/web'],
+  [['diff', 'Deployment/api', '-n', 'shop', '--from', '1m']],
+)
 golden('decisions', ctb, ['decisions', 'CVE-2026-0004'], [['decisions', 'CVE-2026-0001']])

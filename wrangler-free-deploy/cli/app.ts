@@ -71,7 +71,7 @@ export const app: Application<CliContext> = buildApplication(
   {
     name: 'ctb',
     versionInfo: { currentVersion: VERSION },
-    scanner: { caseStyle: 'allow-kebab-for-camel' },
+    scanner: { caseStyle: 'allow-kebab-for-camel', allowArgumentEscapeSequence: true },
     documentation: { caseStyle: 'convert-camel-to-kebab', disableAnsiColor: true },
     determineExitCode: (error) => (error instanceof Failure ? error.exitCode : EXIT.fault),
     localization: { loadText: () => ({ ...text_en, exceptionWhileRunningCommand: messageOf }) },

@@ -13,7 +13,8 @@ const judged = (name: string, digest: string, verdict: string, reason?: string) 
   reason,
 })
 
-const RESULTS = [
+/** What it answers with; tests may add to it, and take it away for an evaluator that is down. */
+export const JUDGED: ReturnType<typeof judged>[] = [
   judged('web', WEB, 'Trusted'),
   judged('api', API, 'WouldDeny', 'unsigned'),
   { ...judged('api', API, 'Unknown', 'not-checked'), policy: 'cluster/provenance' },
@@ -21,7 +22,8 @@ const RESULTS = [
 
 export const startEvaluator = () =>
   startStub(({ query }) => {
-    const results = RESULTS.filter(
+    if (JUDGED.length === 0) return { status: 500 }
+    const results = JUDGED.filter(
       ({ namespace, verdict }) =>
         (!query.namespace || query.namespace === namespace) && (!query.verdict || query.verdict === verdict),
     )

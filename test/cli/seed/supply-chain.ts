@@ -69,12 +69,21 @@ async function storeReports(app: SeededApp): Promise<void> {
     return component('openssl', { version, purl, type: 'deb', class: 'os-pkgs', licenses: ['Apache-2.0'], file_paths })
   }
   const others = [
-    component('zlib', { version: '1.2.11', purl: 'pkg:deb/debian/zlib@1.2.11', type: 'deb', licenses: ['Zlib', 'MIT'] }),
+    component('zlib', {
+      version: '1.2.11',
+      purl: 'pkg:deb/debian/zlib@1.2.11',
+      type: 'deb',
+      licenses: ['Zlib', 'MIT'],
+    }),
     component('left-pad', { version: '1.3.0', purl: 'pkg:npm/left-pad@1.3.0', type: 'npm' }),
   ]
-  await storeSbom(app, WEB, 'registry', [openssl('3.0.1'), ...others], { sbom_trust: 'verified' })
-  await storeSbom(app, WEB, 'operator-scanner', [openssl('3.0.1')])
-  await storeSbom(app, OLD_WEB, 'registry', [openssl('3.0.0'), others[0]!, component('curl', { version: '8.5.0' })])
+  await storeSbom(app, WEB, 'registry', [openssl('3.0.1')], { sbom_trust: 'verified' })
+  await storeSbom(app, WEB, 'operator-scanner', [openssl('3.0.1'), ...others])
+  await storeSbom(app, OLD_WEB, 'operator-scanner', [
+    openssl('3.0.0'),
+    others[0]!,
+    component('curl', { version: '8.5.0' }),
+  ])
 }
 
 async function storeSignatures({ sql }: SeededApp): Promise<void> {

@@ -72,7 +72,7 @@ export const changes = listing<ChangePage, ChangedWorkload & { readonly namespac
   ],
   nameOf: ({ namespace, kind, name }) => `${namespace}/${kind}/${name}`,
   said: ({ from, to, items, total, truncated }) => [
-    `${timeText(from, true)} to ${timeText(to, true)}`,
+    `from ${timeText(from, true)} to ${timeText(to, true)}`,
     ...(truncated ? [`the namespace has ${total} workloads, more than were looked at`] : []),
     ...reasonTexts(items.flatMap(({ notKnown }) => notKnown)).map((text) => `not known of some workloads: ${text}`),
   ],

@@ -1,7 +1,7 @@
-import { PARTS, type Parts, rowsOf, totalTexts } from '../coverage/parts.ts'
+import { PARTS, type Parts, type Row, rowsOf, toldBy, totalTexts } from '../coverage/parts.ts'
 import { listing } from '../list/listing.ts'
 
-export const coverage = listing<Parts, ReturnType<typeof rowsOf>[number]>({
+export const coverage = listing<Parts, Row>({
   route: '/coverage',
   rowsOf,
   nextOf: (answer) => {
@@ -11,13 +11,13 @@ export const coverage = listing<Parts, ReturnType<typeof rowsOf>[number]>({
   },
   columns: [
     { header: 'PART', of: ({ part }) => part },
-    { header: 'WHAT', of: ({ what }) => what },
+    { header: 'WHAT', of: (row) => toldBy(row).what },
     { header: 'MISSING', of: ({ missing }) => missing },
-    { header: 'REASON', of: ({ reason }) => reason },
-    { header: 'SINCE', of: ({ since }) => since, isTime: true },
-    { header: 'LAST', of: ({ last }) => last, isTime: true },
+    { header: 'REASON', of: (row) => toldBy(row).reason },
+    { header: 'SINCE', of: (row) => toldBy(row).since, isTime: true },
+    { header: 'LAST', of: (row) => toldBy(row).last, isTime: true },
   ],
-  nameOf: ({ name }) => name,
+  nameOf: (row) => toldBy(row).name,
   said: totalTexts,
   nothing: 'nothing is missing of what was asked about',
   brief: 'List what is not known: images without reports, containers and nodes that are not watched',

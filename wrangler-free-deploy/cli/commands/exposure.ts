@@ -43,6 +43,9 @@ interface Exposure {
   readonly truncatedLists: readonly string[]
 }
 
+/** Namespaces that are said one by one. */
+const MAX_NAMESPACES = 20
+
 export const exposure = listing<Exposure, Affected & { readonly image: string }>({
   route: '/vulnerabilities/{id}/exposure',
   argument: { placeholder: 'CVE', brief: 'The id of a vulnerability, or one of its aliases.' },
@@ -72,11 +75,7 @@ export const exposure = listing<Exposure, Affected & { readonly image: string }>
   nameOf: ({ namespace, kind, name }) => `${namespace}/${kind}/${name}`,
   said: (answer) => [
     summaryOf(answer),
-    ...answer.namespaces.map(
-      ({ namespace, workloads, runningWorkloads, exposedWorkloads, unknownExposureWorkloads }) =>
-        `${namespace}: ${counted(workloads, 'workload')}, ${runningWorkloads} running, ${exposedWorkloads} exposed, ` +
-        `exposure of ${unknownExposureWorkloads} unknown`,
-    ),
+    ...namespaceTexts(answer),
     ...idleTexts(answer),
     ...answer.truncatedLists.map((list) => `the list of ${list} is cut: there are more`),
   ],
@@ -87,6 +86,18 @@ export const exposure = listing<Exposure, Affected & { readonly image: string }>
     { words: 'exposure CVE-2026-0001 --window-hours 24', what: 'By the flows of a day.' },
   ],
 })
+
+function namespaceTexts({ namespaces }: Exposure): string[] {
+  const said = namespaces
+    .slice(0, MAX_NAMESPACES)
+    .map(
+      ({ namespace, workloads, runningWorkloads, exposedWorkloads, unknownExposureWorkloads }) =>
+        `${namespace}: ${counted(workloads, 'workload')}, ${runningWorkloads} running, ${exposedWorkloads} exposed, ` +
+        `exposure of ${unknownExposureWorkloads} unknown`,
+    )
+  const more = namespaces.length - said.length
+  return more > 0 ? [...said, `${counted(more, 'more namespace')}`] : said
+}
 
 function summaryOf({ id, aliases, severity, fixable, images }: Exposure): string {
   const known = aliases.length > 0 ? ` (${aliases.join(', ')})` : ''

@@ -61,17 +61,18 @@ const view: View<SbomPage, Component> = {
   said: ({ digest, report, reports, retiredGuesses }) => [
     report === null
       ? `no SBOM of ${digest} was found: its components are unknown, not absent`
-      : `from the SBOM of ${sourceText(report)}`,
+      : `from the SBOM of ${sourceText(report, digest)}`,
     ...reports
       .filter(({ source, reportDigest }) => source !== report?.source || reportDigest !== report.reportDigest)
-      .map((other) => `also known: the SBOM of ${sourceText(other)}: --source, --report-digest`),
+      .map((other) => `another one is that of ${sourceText(other, digest)}: see --source and --report-digest`),
     ...guessTexts(retiredGuesses),
   ],
 }
 
-function sourceText({ source, reportDigest, join, scannedAt, itemCount, sbomTrust }: Report): string {
+function sourceText({ source, reportDigest, join, scannedAt, itemCount, sbomTrust }: Report, digest: string): string {
+  const of = reportDigest === digest ? '' : ` for ${reportDigest} (${join})`
   const trust = sbomTrust === null ? '' : `, ${sbomTrust}`
-  return `${source} for ${reportDigest} (${join}), ${counted(itemCount, 'component')}, scanned ${timeText(scannedAt, true)}${trust}`
+  return `${source}${of}, scanned ${timeText(scannedAt, true)}, ${counted(itemCount, 'component')}${trust}`
 }
 
 export const sbom = routeCommand(

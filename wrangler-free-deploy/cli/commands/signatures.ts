@@ -46,8 +46,8 @@ export const signatures = listing<{ items: readonly RunningContainer[]; nextAfte
       colourOf: ({ verdict }) => COLOURS[verdict ?? ''] ?? 'yellow',
     },
     { header: 'REASON', of: ({ reason }) => reason },
-    { header: 'SIGNERS', of: ({ signers }) => distinct(signers.map(signerText)) },
     { header: 'IMAGE', of: ({ imageRef, digest }) => imageRef || shortDigest(digest) },
+    { header: 'SIGNERS', of: ({ signers }) => distinct(signers.map(signerText)) },
     { header: 'CHECKED AT', of: ({ checkedAt }) => checkedAt, isTime: true, isWide: true },
     {
       header: 'ISSUERS',

@@ -1,5 +1,6 @@
 import { type ListFlags, listing } from '../list/listing.ts'
 import type { Colour } from '../output/cell.ts'
+import { counted } from '../output/lines.ts'
 import type { Judgement } from '../output/show.ts'
 
 interface Result {
@@ -80,7 +81,7 @@ function saidOf({
   if (!available) return [`image trust is not known: ${reason ?? 'no reason was given'}`]
   if (evaluatedAt === null) return ['image trust is not known: the evaluator has not finished a pass']
   return [
-    `${total} results: ${wouldDeny} would be denied, ${unknown} unknown, ${trusted} trusted`,
+    `${counted(total, 'result')}: ${wouldDeny} would be denied, ${unknown} unknown, ${trusted} trusted`,
     ...(truncated ? [`${results.length} of ${total} results are listed`] : []),
   ]
 }

@@ -21,67 +21,65 @@ interface Named {
   readonly name: string
 }
 
-export interface Parts {
-  readonly images: Part<{
+interface Items {
+  readonly images: {
     readonly digest: string
     readonly repository: string | null
     readonly report: { readonly scannedAt: string } | null
-  }> | null
-  readonly containers: Part<
-    Named & {
-      readonly container: string
-      readonly reason: string | null
-      readonly reasonDetail: Detail | null
-      readonly observedSince: string | null
-    }
-  > | null
-  readonly nodes: Part<{
+  }
+  readonly containers: Named & {
+    readonly container: string
+    readonly reason: string | null
+    readonly reasonDetail: Detail | null
+    readonly observedSince: string | null
+  }
+  readonly nodes: {
     readonly node: string
     readonly lastPodPostAt: string | null
     readonly reasonDetail: Detail | null
-  }> | null
-  readonly workloads: Part<
-    Named & { readonly denialsReason: string | null; readonly denialsReasonDetail: Detail | null }
-  > | null
+  }
+  readonly workloads: Named & { readonly denialsReason: string | null; readonly denialsReasonDetail: Detail | null }
 }
+
+export type Parts = { readonly [P in keyof Items]: Part<Items[P]> | null }
 
 export const PARTS = ['images', 'containers', 'nodes', 'workloads'] as const
 
-interface Row {
-  readonly part: (typeof PARTS)[number]
+export type Row = {
+  [P in keyof Items]: { readonly part: P; readonly missing: readonly string[] } & Items[P]
+}[keyof Items]
+
+export const rowsOf = (answer: Parts): Row[] =>
+  PARTS.flatMap((part) => (answer[part]?.items ?? []).map((item) => ({ part, ...item }) as Row))
+
+interface Told {
   readonly what: string
   /** As other commands take it. */
   readonly name: string
-  readonly missing: readonly string[]
-  readonly reason: string | null
-  readonly since: string | null
-  readonly last: string | null
+  readonly reason?: string | null
+  /** Since when it is observed. */
+  readonly since?: string | null
+  /** The last scan, or the last post. */
+  readonly last?: string | null
 }
 
-const NONE = { reason: null, since: null, last: null }
-
-export const rowsOf = ({ images, containers, nodes, workloads }: Parts): Row[] => [
-  ...(images?.items ?? []).map(({ missing, digest, repository, report }) => ({
-    ...{ ...NONE, part: 'images' as const, name: digest, missing },
-    what: imageText({ repository, digest, tags: [] }),
-    last: report?.scannedAt ?? null,
-  })),
-  ...(containers?.items ?? []).map(({ missing, container, reason, reasonDetail, observedSince, ...workload }) => ({
-    ...{ ...NONE, part: 'containers' as const, name: nameOf(workload), missing },
-    what: `${nameOf(workload)}/${container}`,
-    reason: reasonText(reason, reasonDetail),
-    since: observedSince,
-  })),
-  ...(nodes?.items ?? []).map(({ missing, node, lastPodPostAt, reasonDetail }) => ({
-    ...{ ...NONE, part: 'nodes' as const, what: node, name: node, missing },
-    reason: reasonText(null, reasonDetail),
-    last: lastPodPostAt,
-  })),
-  ...(workloads?.items ?? []).map(({ missing, denialsReason, denialsReasonDetail, ...workload }) => ({
-    ...{ ...NONE, part: 'workloads' as const, what: nameOf(workload), name: nameOf(workload), missing },
-    reason: reasonText(denialsReason, denialsReasonDetail),
-  })),
-]
+/** What a row tells, whatever its part. */
+export function toldBy(row: Row): Told {
+  switch (row.part) {
+    case 'images':
+      return { what: imageText({ ...row, tags: [] }), name: row.digest, last: row.report?.scannedAt ?? null }
+    case 'containers': {
+      const [name, reason] = [nameOf(row), reasonText(row.reason, row.reasonDetail)]
+      return { what: `${name}/${row.container}`, name, reason, since: row.observedSince }
+    }
+    case 'nodes':
+      return { what: row.node, name: row.node, reason: reasonText(null, row.reasonDetail), last: row.lastPodPostAt }
+    case 'workloads': {
+      const [name, reason] = [nameOf(row), reasonText(row.denialsReason, row.denialsReasonDetail)]
+      return { what: name, name, reason }
+    }
+  }
+}
 
 const nameOf = ({ namespace, kind, name }: Named): string => `${namespace}/${kind}/${name}`
 

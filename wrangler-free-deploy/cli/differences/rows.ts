@@ -7,6 +7,8 @@ export interface Row {
   readonly what: string
   readonly before: string | null
   readonly after: string | null
+  /** As other commands take it. */
+  readonly name: string
 }
 
 /** A list of an answer, which may be cut. */
@@ -72,7 +74,8 @@ export const rowOf = (
   what: string,
   before: string | null = null,
   after: string | null = null,
-): Row => ({ part, change, what, before, after })
+  name = what,
+): Row => ({ part, change, what, before, after, name })
 
 const componentName = ({ purl, name }: { purl: string | null; name: string }): string => purl ?? name
 
@@ -89,7 +92,7 @@ export const findingRows = ({ came, went, changed }: FindingChanges): Row[] => [
 ]
 
 const findingRow = (change: string, { id, package: name, from, to }: FindingChange): Row =>
-  rowOf('findings', change, `${id} ${name}`, from && findingText(from), to && findingText(to))
+  rowOf('findings', change, `${id} ${name}`, from && findingText(from), to && findingText(to), id)
 
 function findingText({ severity, installedVersions, fixedVersions }: FindingSide): string {
   const fix = fixedVersions.length > 0 ? `, fixed in ${fixedVersions.join(' ')}` : ''

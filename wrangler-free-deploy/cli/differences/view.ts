@@ -3,7 +3,12 @@ import type { Colour } from '../output/cell.ts'
 import type { View } from '../output/show.ts'
 import type { Row } from './rows.ts'
 
-const COLOURS: Readonly<Record<string, Colour>> = { came: 'red', weakened: 'red', went: 'green' }
+/** Only of changes that are for the worse or the better. */
+const COLOURS: Readonly<Record<string, Colour>> = {
+  'findings came': 'red',
+  'findings went': 'green',
+  'confinement weakened': 'red',
+}
 
 interface Reading<Answer> {
   readonly rowsOf: (answer: Answer) => readonly Row[]
@@ -17,12 +22,16 @@ export const viewOf = <Answer>({ rowsOf, gapsOf, notesOf }: Reading<Answer>): Vi
   rowsOf,
   columns: [
     { header: 'PART', of: ({ part }) => part },
-    { header: 'CHANGE', of: ({ change }) => change, colourOf: ({ change }) => COLOURS[change] ?? null },
+    {
+      header: 'CHANGE',
+      of: ({ change }) => change,
+      colourOf: ({ part, change }) => COLOURS[`${part} ${change}`] ?? null,
+    },
     { header: 'WHAT', of: ({ what }) => what },
     { header: 'BEFORE', of: ({ before }) => before },
     { header: 'AFTER', of: ({ after }) => after },
   ],
-  nameOf: ({ what }) => what,
+  nameOf: ({ name }) => name,
   said: (answer) => [...notesOf(answer), ...gapsOf(answer)],
   nothing: 'nothing differs in what is known',
   judge: (answers) => {

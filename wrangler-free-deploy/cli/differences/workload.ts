@@ -84,10 +84,10 @@ export const WORKLOAD_VIEW = viewOf<WorkloadDiff>({
     ...(components === null ? [] : componentRows(components)),
     ...(findings === null ? [] : findingRows(findings)),
     ...(signatures?.before ?? []).map((one) =>
-      rowOf('signatures', 'went', shortDigest(one.digest), signatureText(one)),
+      rowOf('signatures', 'went', shortDigest(one.digest), signatureText(one), null, one.digest),
     ),
     ...(signatures?.after ?? []).map((one) =>
-      rowOf('signatures', 'came', shortDigest(one.digest), null, signatureText(one)),
+      rowOf('signatures', 'came', shortDigest(one.digest), null, signatureText(one), one.digest),
     ),
     ...(edges?.firstSeen.items ?? []).map((edge) =>
       rowOf('edges', 'first seen', edgeText(edge), null, timeText(edge.firstSeenAt, true)),
@@ -111,7 +111,7 @@ export const WORKLOAD_VIEW = viewOf<WorkloadDiff>({
     ...(confinement === null ? [] : confinementRows(confinement)),
   ],
   notesOf: ({ from, to, images, components, findings, edges, files, syscalls }) => [
-    `${timeText(from, true)} to ${timeText(to, true)}`,
+    `from ${timeText(from, true)} to ${timeText(to, true)}`,
     ...(edges !== null && edges.maybeQuiet > 0
       ? [`${counted(edges.maybeQuiet, 'edge')} without a new flow, of pods that live: they may be in use`]
       : []),

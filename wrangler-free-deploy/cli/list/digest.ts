@@ -1,4 +1,5 @@
 /** Digests of images as arguments. */
+import { oneLine } from '../../../lib/text/one-line.ts'
 import { ask } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
@@ -29,13 +30,16 @@ export async function wholeDigest(context: CliContext, flags: ConnectionFlags, g
   const text = given.toLowerCase()
   if (/^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/.test(text)) return text
   if (!new RegExp(`^(sha(256|512):)?[0-9a-f]{${MIN_DIGITS},128}$`).test(text))
-    throw new Failure(`${given}: expected a digest, sha256:..., or its first ${MIN_DIGITS} or more digits`, EXIT.usage)
+    throw new Failure(
+      `${oneLine(given)}: expected a digest, sha256:..., or its first ${MIN_DIGITS} or more digits`,
+      EXIT.usage,
+    )
   const found = await imagesOf(context, flags, text)
   const [only, ...others] = [...found.keys()]
   if (only === undefined)
     throw new Failure(`${given}: no image that the broker knows has a digest that begins so`, EXIT.notFound)
   if (others.length === 0) return only
-  const candidates = [...found].map(([digest, name]) => `  ${digest}  ${name}`)
+  const candidates = [...found].map(([digest, name]) => `  ${digest}  ${oneLine(name)}`)
   throw new Failure([`${given}: several images have a digest that begins so:`, ...candidates].join('\n'), EXIT.notFound)
 }
 

@@ -15,19 +15,21 @@ type Step = (values: readonly unknown[]) => readonly unknown[]
 const OPERATORS = ['==', '!=', '<=', '>=', '<', '>'] as const
 type Operator = (typeof OPERATORS)[number]
 
-/** @throws Failure for a template that is not valid */
-export function jsonPath(template: string): (answer: unknown) => string {
+type Clean = (text: string) => string
+
+/** `clean` is for the values, not for the text of the template. @throws Failure for a template that is not valid */
+export function jsonPath(template: string, clean: Clean = (text) => text): (answer: unknown) => string {
   // An expression without braces is one path, as in kubectl.
   const nodes = new Parser(/[{}]/.test(template) ? template : `{${template.replace(/^(?![.$@[])/, '.')}}`).nodes()
-  return (answer) => textOf(nodes, answer)
+  return (answer) => textOf(nodes, answer, clean)
 }
 
-function textOf(nodes: readonly Node[], value: unknown): string {
+function textOf(nodes: readonly Node[], value: unknown, clean: Clean): string {
   let text = ''
   for (const node of nodes) {
     if (node.kind === 'text') text += node.text
-    else if (node.kind === 'path') text += follow(node.steps, value).map(shown).join(' ')
-    else for (const one of follow(node.steps, value)) text += textOf(node.inner, one)
+    else if (node.kind === 'path') text += follow(node.steps, value).map(shown).map(clean).join(' ')
+    else for (const one of follow(node.steps, value)) text += textOf(node.inner, one, clean)
   }
   return text
 }

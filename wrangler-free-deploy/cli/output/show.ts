@@ -52,9 +52,10 @@ export async function show<Answer, Row>(
   view: View<Answer, Row>,
 ): Promise<void> {
   const { format, expression } = formatOf(flags)
-  const path = format === 'jsonpath' ? jsonPath(expression) : null
+  const isTerminal = context.columns !== null && flags.out === undefined
+  // A value does not begin a line of a terminal.
+  const path = format === 'jsonpath' ? jsonPath(expression, isTerminal ? oneLine : undefined) : null
   const sink = await sinkOf(context, flags.out)
-  const isTerminal = sink.columns !== null
   const cleaned = (text: string) => (isTerminal ? cleanText(text) : text)
   const said = new Set<string>()
   let left = limit ?? Number.POSITIVE_INFINITY
@@ -80,11 +81,12 @@ export async function show<Answer, Row>(
   }
   await writer?.end()
   await sink.end()
-  for (const line of said) context.say(line)
-  for (const line of judgement?.said ?? []) context.say(line)
+  // Names of a cluster do not begin a line.
+  for (const line of said) context.say(oneLine(line))
   if (count === 0 && (format === 'table' || format === 'wide')) context.say(view.nothing ?? 'nothing was found')
   if (isCut)
     context.say(writer === null ? 'there are more: -o ndjson has all, --after goes on' : 'there are more: see --limit')
+  for (const line of judgement?.said ?? []) context.say(oneLine(line))
 
   async function writeWhole(bytes: Buffer, answer: Answer): Promise<void> {
     if (format === 'json') return sink.write(isTerminal ? endedLine(cleanJson(bytes.toString())) : bytes)
@@ -103,11 +105,12 @@ export async function show<Answer, Row>(
       return { write: (rows: readonly Row[]) => table.write(rows), end: () => table.flush() }
     }
     if (format === 'csv') {
-      let head = flags.noHeaders === true ? '' : headOf(view.columns)
+      let head = flags.noHeaders === true ? [] : [headOf(view.columns)]
+      const line = (text: string) => (isTerminal ? `${oneLine(text.trimEnd())}\n` : text)
       const write = async (rows: readonly Row[]) => {
-        const lines = rows.map((row) => lineOf(view.columns, row)).join('')
-        await sink.write(cleaned(head + lines))
-        head = ''
+        const lines = [...head, ...rows.map((row) => lineOf(view.columns, row))]
+        await sink.write(lines.map(line).join(''))
+        head = []
       }
       return { write, end: async () => {} }
     }

@@ -83,11 +83,12 @@ export const CLUSTER_VIEW: View<VulnerabilityPage, Vulnerability> = {
     { header: 'EPSS', of: ({ maxEpss }) => probability(maxEpss) },
     { header: 'FIX', of: ({ fixable }) => yesNo(fixable) },
     { header: 'RUNNING', of: ({ runningWorkloads }) => runningWorkloads },
-    { header: 'EXPOSED', of: ({ exposedWorkloads }) => exposedWorkloads },
     { header: 'DECIDED', of: ({ decidedWorkloads, workloads }) => `${decidedWorkloads} of ${workloads}` },
     { header: 'PACKAGES', of: ({ packages, packageCount }) => firstOf(packages, packageCount) },
     { header: 'SCORE', of: ({ maxScore }) => maxScore, isWide: true },
     { header: 'WORKLOADS', of: ({ workloads }) => workloads, isWide: true },
+    // How many more are exposed and were not seen to be is not known.
+    { header: 'SEEN EXPOSED', of: ({ exposedWorkloads }) => exposedWorkloads, isWide: true },
     { header: 'IMAGES', of: ({ images }) => images, isWide: true },
     { header: 'NAMESPACES', of: ({ namespaces }) => namespaces, isWide: true },
     { header: 'JOIN', of: ({ weakestJoin }) => weakestJoin, isWide: true },

@@ -33,17 +33,18 @@ export const clusterFacts = ({ items }: VulnerabilityPage): Facts[] =>
 
 export const imageFacts = ({ items }: FindingPage): Facts[] => items.map((row) => factsOf(row, row.decided))
 
-/** Undefined where nothing has to be judged. */
+/** Undefined where nothing has to be judged. `gaps` say what no finding can tell. */
 export function judgeOf<Answer>(
   { failOn }: ListFlags,
   factsOfAnswer: (answer: Answer) => readonly Facts[],
+  gaps: readonly string[] = [],
 ): ((answers: readonly Answer[]) => Judgement) | undefined {
   if (failOn === undefined) return undefined
   const reasons = REASONS.filter((reason) => (failOn as readonly Reason[]).includes(reason))
-  return (answers) => judge(reasons, answers.flatMap(factsOfAnswer))
+  return (answers) => judge(reasons, answers.flatMap(factsOfAnswer), gaps)
 }
 
-function judge(reasons: readonly Reason[], all: readonly Facts[]): Judgement {
+function judge(reasons: readonly Reason[], all: readonly Facts[], gaps: readonly string[]): Judgement {
   const open = all.filter(({ isDecided }) => !isDecided)
   const found = reasons.map((reason) => ({
     reason,
@@ -54,10 +55,12 @@ function judge(reasons: readonly Reason[], all: readonly Facts[]): Judgement {
   return {
     isSo: found.some(({ so }) => so > 0),
     said: [
-      ...found
-        .filter(({ so, unknown }) => so + unknown > 0)
-        .map(({ reason, so, unknown }) => `${reason}: ${so}${unknown > 0 ? `, and not known of ${unknown}` : ''}`),
+      ...found.map(
+        ({ reason, so, unknown }) =>
+          `--fail-on ${reason}: ${counted(so, 'finding')}${unknown > 0 ? `, not known of ${unknown} more` : ''}`,
+      ),
       ...(decided > 0 ? [`${counted(decided, 'decided finding')} not counted`] : []),
+      ...gaps,
     ],
   }
 }
