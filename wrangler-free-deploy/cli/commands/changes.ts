@@ -55,7 +55,7 @@ export const changes = listing<ChangePage, ChangedWorkload & { readonly namespac
   columns: [
     { header: 'WORKLOAD', of: ({ kind, name }) => `${kind}/${name}` },
     { header: 'CHANGES', of: ({ changes }) => changes },
-    { header: 'SIGNALS', of: ({ signals }) => signals, colourOf: (row) => (isUrgent(row) ? 'red' : 'yellow') },
+    { header: 'SIGNALS', of: ({ signals }) => signals, colourOf: (row) => (isUrgent(row) ? 'red' : null) },
     { header: 'IMAGES', of: ({ counts }) => counts.newImages },
     { header: 'FINDINGS CAME', of: ({ counts }) => cameText(counts.findingsCame) },
     { header: 'WENT', of: ({ counts }) => counts.findingsWent },
@@ -77,9 +77,10 @@ export const changes = listing<ChangePage, ChangedWorkload & { readonly namespac
     ...reasonTexts(items.flatMap(({ notKnown }) => notKnown)).map((text) => `not known of some workloads: ${text}`),
   ],
   nothing: 'no workload of the namespace is known',
+  usage: ['-n NAMESPACE [flags]'],
   brief: 'List what changed in the workloads of a namespace, the most telling first',
   description: [
-    'A count of - is not known; why, is said on stderr. FILES are those that ran and are not of the image.',
+    'A count of - is not known; stderr has the reasons. FILES are those that ran and are not of the image.',
   ],
   examples: [
     { words: 'changes -n shop', what: 'The last seven days.' },

@@ -2,7 +2,7 @@ import { queryOf } from '../api/parameters.ts'
 import { IMAGES_VIEW } from '../differences/images.ts'
 import { WORKLOAD_VIEW } from '../differences/workload.ts'
 import { EXIT, Failure } from '../failure.ts'
-import { digestArgument, wholeDigest } from '../list/digest.ts'
+import { wholeDigest } from '../list/digest.ts'
 import { namespaceFlag, routeCommand, showPages } from '../list/listing.ts'
 import { workloadPath } from '../list/workload.ts'
 
@@ -12,11 +12,10 @@ const WORKLOAD = '/workloads/{namespace}/{kind}/{name}/diff'
 export const diff = routeCommand(
   {
     routes: [IMAGES, WORKLOAD],
-    argument: {
-      placeholder: 'DIGEST DIGEST | NAMESPACE/KIND/NAME',
-      brief: `Two images, or a workload. ${digestArgument.brief}`,
-      most: 2,
-    },
+    positional: [
+      { placeholder: 'DIGEST|NAMESPACE/KIND/NAME', brief: 'An image, by its digest or its beginning, or a workload.' },
+      { placeholder: 'DIGEST', brief: 'The image to compare with.', isOptional: true },
+    ],
     hasLimit: false,
     flags: { namespace: namespaceFlag('The namespace of KIND/NAME.') },
     usage: ['DIGEST DIGEST [flags]', 'NAMESPACE/KIND/NAME [flags]'],

@@ -78,7 +78,7 @@ function sourceText({ source, reportDigest, join, scannedAt, itemCount, sbomTrus
 export const sbom = routeCommand(
   {
     routes: [ROUTE],
-    argument: digestArgument,
+    positional: [digestArgument],
     hasLimit: true,
     flags: {
       cyclonedx: {

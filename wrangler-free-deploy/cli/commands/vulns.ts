@@ -14,7 +14,7 @@ const nextOf = ({ nextAfter }: { nextAfter: string | null }) => nextAfter
 export const vulns = routeCommand(
   {
     routes: [IMAGE, CLUSTER],
-    argument: { ...digestArgument, isOptional: true },
+    positional: [{ ...digestArgument, isOptional: true }],
     hasLimit: true,
     flags: { failOn: failOnFlag },
     brief: 'List vulnerabilities of the cluster, a namespace or an image, the worst first',

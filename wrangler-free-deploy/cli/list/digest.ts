@@ -23,7 +23,8 @@ interface ImageHit extends ImageNames {
 }
 
 /**
- * The whole digest. One that is short is looked for among the images that the broker knows.
+ * The whole digest. One that is short is looked for among the images that the broker knows, also before a request that
+ * is only printed, since it needs the whole one.
  * @throws Failure for what is no digest; as not found where no image has it, or several have
  */
 export async function wholeDigest(context: CliContext, flags: ConnectionFlags, given: string): Promise<string> {

@@ -24,17 +24,18 @@ export interface Asked {
   readonly query: Query
 }
 
+interface Argument {
+  readonly placeholder: string
+  readonly brief: string
+  readonly isOptional?: true
+}
+
 /** A command that asks routes of the broker. */
 interface RouteCommand {
   /** The routes, whose parameters are flags. */
   readonly routes: readonly OperationPath[]
-  /** The argument of the command, if it has one; `most` if it may have several. */
-  readonly argument?: {
-    readonly placeholder: string
-    readonly brief: string
-    readonly isOptional?: true
-    readonly most?: number
-  }
+  /** The arguments of the command. */
+  readonly positional?: readonly Argument[]
   /** Parameters that have no flag. */
   readonly without?: readonly string[]
   readonly hasLimit: boolean
@@ -48,8 +49,10 @@ interface RouteCommand {
   readonly examples: readonly Example[]
 }
 
-interface Listing<Answer, Row> extends View<Answer, Row>, Omit<RouteCommand, 'routes' | 'hasLimit'> {
+interface Listing<Answer, Row> extends View<Answer, Row>, Omit<RouteCommand, 'routes' | 'hasLimit' | 'positional'> {
   readonly route: OperationPath
+  /** The argument of the command, if it has one. */
+  readonly argument?: Argument
   /** The path, and further values of the query; by default the path of the route, which then has no parameters. */
   readonly askedOf?: (argument: string, flags: ListFlags, context: CliContext) => Asked | Promise<Asked>
   /** The place after which the next page begins; null on the last one. */
@@ -73,13 +76,17 @@ const lastFlag = valued('DISTANCE', 'Since so long ago: 15m, 6h, 7d, 2w; instead
 
 /** A command that lists what a route answers, page after page. */
 export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliContext> {
-  const { route, nextOf } = spec
-  return routeCommand({ ...spec, routes: [route], hasLimit: nextOf !== undefined }, async (context, given, words) => {
-    const asked = (await spec.askedOf?.(words[0]!, given, context)) ?? { path: route.split('/').slice(1), query: {} }
-    const query = { ...queryOf(route, given), ...windowOf(given), ...asked.query }
-    const view = { ...spec, judge: spec.judgeOf?.(given) }
-    await showPages(context, given, { path: asked.path, query }, view, nextOf, pageRows(route))
-  })
+  const { route, nextOf, argument } = spec
+  const positional = argument === undefined ? [] : [argument]
+  return routeCommand(
+    { ...spec, routes: [route], positional, hasLimit: nextOf !== undefined },
+    async (context, given, words) => {
+      const asked = (await spec.askedOf?.(words[0]!, given, context)) ?? { path: route.split('/').slice(1), query: {} }
+      const query = { ...queryOf(route, given), ...windowOf(given), ...asked.query }
+      const view = { ...spec, judge: spec.judgeOf?.(given) }
+      await showPages(context, given, { path: asked.path, query }, view, nextOf, pageRows(route))
+    },
+  )
 }
 
 /** A command with the flags of these routes, of output and of the connection. */
@@ -87,7 +94,7 @@ export function routeCommand(
   spec: RouteCommand,
   run: (context: CliContext, flags: ListFlags, words: readonly string[]) => Promise<void>,
 ): Command<CliContext> {
-  const { routes, argument, without = [], brief, description = [], usage } = spec
+  const { routes, positional = [], without = [], brief, description = [], usage } = spec
   const flags: Record<string, object & { optional?: boolean }> = Object.assign(
     {},
     ...routes.map((route) => flagsOf(route, [...without, 'limit'])),
@@ -95,7 +102,6 @@ export function routeCommand(
   )
   const namespace = flags.namespace
   const mayHaveAll = namespace?.optional === true && spec.flags?.namespace === undefined
-  const placeholder = argument?.placeholder ?? ''
   return buildCommand<ListFlags, string[], CliContext>({
     func(this: CliContext, given: ListFlags, ...words: string[]) {
       return run(this, given, words)
@@ -107,11 +113,11 @@ export function routeCommand(
         ...(mayHaveAll && { A: 'allNamespaces' }),
       } as never,
       positional: {
-        kind: 'array',
-        parameter: { parse: String, placeholder, brief: argument?.brief ?? '' },
-        minimum: argument === undefined || argument.isOptional ? 0 : 1,
-        maximum: argument === undefined ? 0 : (argument.most ?? 1),
-      },
+        kind: 'tuple',
+        parameters: positional.map(({ isOptional = false, ...rest }) => ({
+          ...{ parse: String, optional: isOptional, ...rest },
+        })),
+      } as never,
       flags: {
         ...flags,
         ...(namespace !== undefined && { namespace: { ...namespace, placeholder: 'NAME' } }),
@@ -124,11 +130,13 @@ export function routeCommand(
     },
     docs: {
       brief,
-      customUsage: usage ?? [`${argument?.isOptional ? `[${placeholder}]` : placeholder} [flags]`.trim()],
+      customUsage: usage ?? [[...positional.map(usageOf), '[flags]'].join(' ')],
       fullDescription: [`${brief}.`, ...description].join('\n'),
     },
   })
 }
+
+const usageOf = ({ placeholder, isOptional }: Argument): string => (isOptional ? `[${placeholder}]` : placeholder)
 
 /** @throws Failure for flags that exclude each other */
 export function windowOf({ since, last, namespace, allNamespaces }: ListFlags): Query {

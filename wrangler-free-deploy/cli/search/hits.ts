@@ -1,5 +1,5 @@
 /** Hits of a search: what each is, its identity for other commands, and the command that goes on. */
-import { imageText } from '../output/words.ts'
+import { imageText, shortDigest } from '../output/words.ts'
 
 interface Shared {
   readonly running: boolean | null
@@ -80,7 +80,7 @@ function commandOf(hit: Hit): readonly string[] | null {
     case 'package':
       return ['components', ...(hit.purl === null ? ['--name', hit.name ?? ''] : ['--purl', hit.purl])]
     case 'image':
-      return ['vulns', hit.digest]
+      return ['vulns', shortDigest(hit.digest)]
     case 'repository':
       return ['images', '--repository', hit.repository]
     case 'workload':

@@ -83,8 +83,8 @@ export const CLUSTER_VIEW: View<VulnerabilityPage, Vulnerability> = {
     { header: 'EPSS', of: ({ maxEpss }) => probability(maxEpss) },
     { header: 'FIX', of: ({ fixable }) => yesNo(fixable) },
     { header: 'RUNNING', of: ({ runningWorkloads }) => runningWorkloads },
-    { header: 'DECIDED', of: ({ decidedWorkloads, workloads }) => `${decidedWorkloads} of ${workloads}` },
     { header: 'PACKAGES', of: ({ packages, packageCount }) => firstOf(packages, packageCount) },
+    { header: 'DECIDED', of: ({ decidedWorkloads, workloads }) => `${decidedWorkloads} of ${workloads}` },
     { header: 'SCORE', of: ({ maxScore }) => maxScore, isWide: true },
     { header: 'WORKLOADS', of: ({ workloads }) => workloads, isWide: true },
     // How many more are exposed and were not seen to be is not known.
