@@ -169,6 +169,9 @@ test('--fail-on judges all pages, however few rows are shown', async () => {
   const { code, out, err } = await ctb(['vulns', MANY, '--limit', '1', '--fail-on', 'kev', '--no-headers'])
   assert.deepEqual([code, out.split('\n').length], [1, 2], err)
   assert.equal(err, 'there are more: see --limit\n--fail-on kev: 1 finding, not known of 1 more\n')
+  // Whole pages are asked for.
+  const page = await ctb(['vulns', MANY, '--limit', '1', '--fail-on', 'kev', '-o', 'json'])
+  assert.equal(JSON.parse(page.out).items.length, 500)
   const none = await ctb(['vulns', MANY, '--severity', 'MEDIUM', '--fail-on', 'kev', '-o', 'name'])
   assert.deepEqual([none.code, none.out.split('\n').length], [0, 601])
   assert.equal(none.err, '--fail-on kev: 0 findings\n')
@@ -213,6 +216,9 @@ test('diff: 0 where nothing differs, which is not said of what is not known', as
   assert.match(unknown.err, /^not known: signatures: not_checked, sha256:bfce690ffdfc$/m)
   assert.match(unknown.err, /^this does not say that nothing differs: not everything is known$/m)
   assert.equal((await ctb(['diff', OLD_WEB, WEB])).code, 1)
+  // An image that was not checked is not an image without a signature.
+  const unchecked = await ctb(['diff', WEB, DB, '-o', 'csv'])
+  assert.doesNotMatch(unchecked.out, /^signatures,/m)
 })
 
 test('short digests: whole, with and without their algorithm, in any case; several candidates are listed', async () => {
