@@ -1,6 +1,20 @@
 import { type Application, buildApplication, buildCommand, buildRouteMap, text_en } from '@stricli/core'
 import { VERSION } from '../../lib/version.ts'
+import { contention } from './commands/contention.ts'
+import { findings } from './commands/findings.ts'
+import { getPath } from './commands/get.ts'
 import { images } from './commands/images.ts'
+import { nodes } from './commands/nodes.ts'
+import { runtime } from './commands/runtime.ts'
+import { seccompDenials } from './commands/seccomp-denials.ts'
+import { seccompExport } from './commands/seccomp-export.ts'
+import { seccompProfiles } from './commands/seccomp-profiles.ts'
+import { sizing } from './commands/sizing.ts'
+import { status } from './commands/status.ts'
+import { unshipped } from './commands/unshipped.ts'
+import { usage } from './commands/usage.ts'
+import { workload } from './commands/workload.ts'
+import { workloads } from './commands/workloads.ts'
 import type { CliContext } from './context.ts'
 import { EXIT, Failure } from './failure.ts'
 import { policyGenerate } from './policy/generate.ts'
@@ -9,6 +23,11 @@ import { policyTry } from './policy/try.ts'
 const policy = buildRouteMap({
   routes: { generate: policyGenerate, try: policyTry },
   docs: { brief: 'Network policies from what was seen' },
+})
+
+const seccomp = buildRouteMap({
+  routes: { denials: seccompDenials, export: seccompExport, profiles: seccompProfiles },
+  docs: { brief: 'Syscalls that were observed and denied' },
 })
 
 const version = buildCommand<Record<never, never>, [], CliContext>({
@@ -28,7 +47,23 @@ function messageOf(error: unknown): string {
 /** The command line of the broker. */
 export const app: Application<CliContext> = buildApplication(
   buildRouteMap({
-    routes: { images, policy, version },
+    routes: {
+      contention,
+      findings,
+      get: getPath,
+      images,
+      nodes,
+      policy,
+      runtime,
+      seccomp,
+      sizing,
+      status,
+      unshipped,
+      usage,
+      version,
+      workload,
+      workloads,
+    },
     docs: {
       brief: 'Ask the cluster telemetry broker',
       fullDescription: [
@@ -36,7 +71,7 @@ export const app: Application<CliContext> = buildApplication(
         '',
         'The token comes from CTB_TOKEN, KGUARDIAN_BROKER_TOKEN or --token-file, never from an argument.',
         'Exit codes: 0 done, 1 what was asked about is so, 2 usage, 3 not found, 4 token, 5 refused as partial,',
-        '6 the broker cannot be reached, 70 a fault of ctb, 130 interrupted.',
+        '6 the broker cannot be reached, 7 a stream or an export ended early, 70 a fault of ctb, 130 interrupted.',
       ].join('\n'),
     },
   }),

@@ -9,6 +9,7 @@ import { connectionFlags, valued } from '../flags.ts'
 import { type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
 import { type Answers, answerOf, type Page, show, type View } from '../output/show.ts'
 import { instantBefore } from './moment.ts'
+import { namespaceOfWorkload, pathOfWorkload, WORKLOAD_PATH, workloadArgument } from './workload.ts'
 
 export interface ListFlags extends ConnectionFlags, OutputFlags {
   readonly namespace?: string
@@ -27,10 +28,14 @@ export interface Asked {
 interface Listing<Answer, Row> extends View<Answer, Row> {
   /** The route, whose parameters are flags. */
   readonly route: OperationPath
-  /** The argument of the command, if it has one. */
-  readonly argument?: { readonly placeholder: string; readonly brief: string; readonly isOptional?: true }
+  /** The argument of the command, if it has one; by default a workload where the route is about one. */
+  readonly argument?: Argument
   /** The path, and further values of the query; by default the path of the route, which then has no parameters. */
   readonly askedOf?: (argument: string | undefined, flags: ListFlags) => Asked
+  /** Flags that are no parameters of the route. */
+  readonly more?: Readonly<Record<string, object>>
+  /** Narrows a page, adds to what is known of its rows, or sets the exit code, before it is shown. */
+  readonly read?: (context: CliContext, flags: ListFlags, page: Page<Answer>) => MaybePromise<Page<Answer>>
   /** Parameters that have no flag. */
   readonly without?: readonly string[]
   /** The place after which the next page begins; null on the last one. */
@@ -40,6 +45,14 @@ interface Listing<Answer, Row> extends View<Answer, Row> {
   /** Calls for the manual, with what each is for. */
   readonly examples: readonly Example[]
 }
+
+export interface Argument {
+  readonly placeholder: string
+  readonly brief: string
+  readonly isOptional?: true
+}
+
+type MaybePromise<T> = T | Promise<T>
 
 export interface Example {
   readonly words: string
@@ -56,18 +69,31 @@ const lastFlag = valued('DISTANCE', 'Since so long ago: 15m, 6h, 7d, 2w; instead
 
 /** A command that lists what a route answers, page after page. */
 export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliContext> {
-  const { route, argument, without = [], brief, description = [] } = spec
-  const flags = flagsOf(route, [...without, 'limit'])
+  const { route, without = [], brief, description = [], read } = spec
+  const isOfWorkload = route.includes(WORKLOAD_PATH)
+  const argument: Argument | undefined = spec.argument ?? (isOfWorkload ? workloadArgument : undefined)
+  const flags: Record<string, object> = {
+    ...flagsOf(route, [...without, 'limit']),
+    ...(isOfWorkload && { namespace: namespaceOfWorkload }),
+    ...spec.more,
+  }
+  const isFilter = 'namespace' in flags && !isOfWorkload && (flags.namespace as { optional?: boolean }).optional
   const hasSince = 'since' in flags
   async function func(this: CliContext, given: ListFlags, ...words: string[]): Promise<void> {
-    const asked = spec.askedOf?.(words[0], given) ?? { path: route.split('/').slice(1), query: {} }
+    const path = () => (isOfWorkload ? pathOfWorkload(route, given.namespace, words[0]!) : route.split('/').slice(1))
+    const asked = spec.askedOf?.(words[0], given) ?? { path: path(), query: {} }
     const query = { ...queryOf(route, given), ...windowOf(given), ...asked.query }
-    await showPages(this, given, { path: asked.path, query }, spec, spec.nextOf, pageRows(route))
+    const reading = read === undefined ? undefined : (page: Page<Answer>) => read(this, given, page)
+    await showPages(this, given, { path: asked.path, query }, spec, spec.nextOf, pageRows(route), reading)
   }
   return buildCommand<ListFlags, string[], CliContext>({
     func,
     parameters: {
-      aliases: { ...outputAliases, ...('namespace' in flags && { n: 'namespace', A: 'allNamespaces' }) } as never,
+      aliases: {
+        ...outputAliases,
+        ...('namespace' in flags && { n: 'namespace' }),
+        ...(isFilter && { A: 'allNamespaces' }),
+      } as never,
       positional: {
         kind: 'array',
         parameter: { parse: String, ...(argument ?? { placeholder: '', brief: '' }) },
@@ -78,7 +104,7 @@ export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliCon
         ...flags,
         ...('namespace' in flags && {
           namespace: { ...flags.namespace, placeholder: 'NAME' },
-          allNamespaces: allNamespacesFlag,
+          ...(isFilter && { allNamespaces: allNamespacesFlag }),
         }),
         ...(hasSince && { last: lastFlag }),
         ...(spec.nextOf && { limit: limitFlag }),
@@ -116,6 +142,7 @@ export async function showPages<Answer, Row>(
   view: View<Answer, Row>,
   nextOf: ((answer: Answer) => string | number | null | undefined) | undefined,
   maxRows: number | undefined,
+  read: (page: Page<Answer>) => MaybePromise<Page<Answer>> = (page) => page,
 ): Promise<void> {
   const limit = limitOf(flags)
   const rows = maxRows === undefined ? undefined : String(Math.min(maxRows, limit ?? maxRows))
@@ -128,7 +155,7 @@ export async function showPages<Answer, Row>(
     for (let after: string | undefined; ; ) {
       const bytes = await ask(context, flags, question(after))
       const answer = answerOf<Answer>(bytes)
-      yield { bytes, answer }
+      yield await read({ bytes, answer })
       const next = nextOf?.(answer)
       if (next === null || next === undefined) return
       after = String(next)

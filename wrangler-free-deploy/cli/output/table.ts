@@ -53,7 +53,7 @@ export class TableWriter<Row> {
   }
 
   #cellsOf(row: Row): string[] {
-    return this.#columns.map(({ of, isTime = false }) => cellOf(of(row), isTime, this.#shape.isUtc))
+    return this.#columns.map(({ of, shownOf = of, isTime = false }) => cellOf(shownOf(row), isTime, this.#shape.isUtc))
   }
 
   #coloursOf(row: Row): (Colour | null)[] {
