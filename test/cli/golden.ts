@@ -18,6 +18,7 @@ const steady = (text: string): string =>
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?/g, '<time>')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, '<time             >')
     .replace(/\d{4}-\d\d-\d\d/g, '<day     >')
+    .replace(/\d+ day\(s\)( and \d+ hour\(s\))?/g, '<days>')
     .replace(/127\.0\.0\.1:\d+/g, '<broker>')
 
 /** A test of a command in all formats, and of further calls with their own words. */

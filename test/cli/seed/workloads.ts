@@ -30,7 +30,8 @@ export async function seedWorkloads(app: SeededApp): Promise<void> {
   ] as const) {
     const repository = `registry.test/shop/${name}`
     const containers = [container(name, digest, { image: `${repository}:v1`, repository, tag: 'v1' })]
-    await post('/pod/spec', replica('shop', containers, { pod_name, pod_ip, workload_name: name, capture_level }))
+    const fields = { pod_name, pod_ip, workload_name: name, capture_level, time_stamp: naive(0) }
+    await post('/pod/spec', replica('shop', containers, fields))
   }
   await post('/node/facts', {
     ...{ node_name: 'node-1', provider: 'aws', distro: 'eks', cni: 'cilium', ip_family: 'ipv4' },

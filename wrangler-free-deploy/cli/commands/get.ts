@@ -45,7 +45,7 @@ async function get(this: CliContext, flags: Flags, text: string): Promise<void> 
   }
   await show(
     this,
-    flags,
+    { ...flags, color: 'never' },
     { pages, hasMore: () => false, limit: null },
     { rowsOf: () => [], columns: [], nameOf: String },
   )

@@ -34,13 +34,14 @@ interface Nodes {
 const STATUS = jsonQuestion(['node', 'status'])
 const COMPUTE = jsonQuestion(['compute', 'nodes'])
 
-/** Null is not known; a list without any is none. */
+/** Null is not known, which is not none. */
 function probesOf({ compute }: Row): readonly string[] | null {
   if (compute === null) return null
-  return [
+  const probes = [
     ...(compute.compute_enabled && compute.compute_supported ? ['compute'] : []),
     ...(compute.contention_loaded ? ['contention'] : []),
   ]
+  return probes.length === 0 ? ['none'] : probes
 }
 
 export const nodes = composed<Nodes, Row>({
@@ -62,7 +63,7 @@ export const nodes = composed<Nodes, Row>({
     { header: 'HEARTBEAT', of: ({ lastHeartbeatAt }) => lastHeartbeatAt, isTime: true },
     { header: 'CPU', of: ({ compute }) => compute?.cpu_cores, csvHeader: 'CPU CORES' },
     memoryColumn('MEMORY', ({ compute }) => compute?.memory_bytes),
-    { header: 'PROBES', of: probesOf, shownOf: (row) => (probesOf(row)?.length === 0 ? 'none' : probesOf(row)) },
+    { header: 'PROBES', of: probesOf },
     percentColumn('CPU PRESSURE', ({ compute }) => compute?.cpu_some10, { isWide: true }),
     percentColumn('MEMORY PRESSURE', ({ compute }) => compute?.mem_some10, { isWide: true }),
   ],

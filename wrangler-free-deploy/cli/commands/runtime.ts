@@ -25,8 +25,9 @@ interface Runtime {
     readonly reason: string | null
     readonly reasonDetail: ReasonDetail | null
     readonly windowHours: number
-    readonly silentPods: readonly string[]
-    readonly silentPodCount: number
+    /** Absent where there is none. */
+    readonly silentPods?: readonly string[]
+    readonly silentPodCount?: number
   }[]
 }
 
@@ -36,15 +37,16 @@ interface Row extends Entry {
 }
 
 function saidOf({ containers, coverage, truncated }: Runtime): string[] {
-  const lines = coverage.flatMap(({ containerName, covered, reason, reasonDetail, windowHours, ...one }) => [
+  const lines = coverage.flatMap(({ containerName, covered, windowHours, silentPods, silentPodCount = 0, ...one }) => [
     ...(covered
       ? []
-      : [`${containerName}: not covered for ${counted(windowHours, 'hour')}: ${reasonText(reason, reasonDetail)}`]),
-    ...(one.silentPodCount === 0
-      ? []
       : [
-          `${containerName}: agents of ${counted(one.silentPodCount, 'pod')} fell silent: ${one.silentPods.join(', ')}`,
+          `${containerName}: not covered for ${counted(windowHours, 'hour')}: ` +
+            reasonText(one.reason, one.reasonDetail),
         ]),
+    ...(silentPods === undefined
+      ? []
+      : [`${containerName}: agents of ${counted(silentPodCount, 'pod')} fell silent: ${silentPods.join(', ')}`]),
   ])
   const watched = new Set(coverage.map(({ containerName }) => containerName))
   for (const { containerName } of containers)

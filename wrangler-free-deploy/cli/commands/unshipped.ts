@@ -32,7 +32,9 @@ interface Unshipped {
 
 function saidOf({ watch }: Unshipped): string[] {
   const { runningInstances, unwatchedInstances, reasons, podsWithoutContainerList } = watch
-  const why = Object.entries(reasons).map(([reason, count]) => `${reason} ${count}`)
+  const why = Object.entries(reasons)
+    .filter(([, count]) => count > 0)
+    .map(([reason, count]) => `${reason} ${count}`)
   return [
     ...(unwatchedInstances === 0
       ? []

@@ -5,7 +5,14 @@ import { saidOfProfile } from '../dossier/said.ts'
 import { EXIT } from '../failure.ts'
 import { chosen } from '../flags.ts'
 import { listing } from '../list/listing.ts'
-import { colourOfStatus } from './workloads.ts'
+import type { Colour } from '../output/cell.ts'
+
+/** States of dimensions and severities of findings. */
+const COLOURS: Readonly<Record<string, Colour>> = {
+  ...{ risk: 'red', unshipped: 'red', critical: 'red', high: 'red', P0: 'red' },
+  ...{ warn: 'yellow', medium: 'yellow', P1: 'yellow', no: 'yellow' },
+  ...{ ok: 'green', yes: 'green' },
+}
 
 export const workload = listing<Profile, PartRow>({
   route: '/workloads/{namespace}/{kind}/{name}/profile',
@@ -22,7 +29,7 @@ export const workload = listing<Profile, PartRow>({
   rowsOf: rowsOfProfile,
   columns: [
     { header: 'PART', of: ({ part }) => part },
-    { header: 'STATE', of: ({ state }) => state, colourOf: ({ state }) => colourOfStatus(state) },
+    { header: 'STATE', of: ({ state }) => state, colourOf: ({ state }) => COLOURS[state] ?? null },
     { header: 'DETAIL', of: ({ detail }) => detail },
     { header: 'WORKLOAD', of: ({ workload }) => workload, isWide: true },
   ],

@@ -1,7 +1,7 @@
 import { listing } from '../list/listing.ts'
 import type { Colour } from '../output/cell.ts'
 
-export type Status = 'ok' | 'warn' | 'risk' | 'unknown'
+type Status = 'ok' | 'warn' | 'risk' | 'unknown'
 
 interface Dimension {
   readonly status: Status
@@ -27,8 +27,7 @@ interface Workload {
   readonly lastError: string | null
 }
 
-const COLOURS: Readonly<Record<Status, Colour | null>> = { risk: 'red', warn: 'yellow', ok: 'green', unknown: null }
-export const colourOfStatus = (status: string): Colour | null => COLOURS[status as Status] ?? null
+const COLOURS: Readonly<Record<string, Colour>> = { risk: 'red', warn: 'yellow', ok: 'green' }
 
 const nameOf = ({ namespace, kind, name }: Workload): string => `${namespace}/${kind}/${name}`
 
@@ -43,7 +42,7 @@ export const workloads = listing<{ items: readonly Workload[]; nextAfter: string
     {
       header: 'POSTURE',
       of: ({ posture }) => posture.status,
-      colourOf: ({ posture }) => colourOfStatus(posture.status),
+      colourOf: ({ posture }) => COLOURS[posture.status] ?? null,
     },
     { header: 'CRITICAL', of: ({ findingCounts }) => findingCounts?.critical },
     { header: 'HIGH', of: ({ findingCounts }) => findingCounts?.high },

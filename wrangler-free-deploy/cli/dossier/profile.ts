@@ -24,7 +24,6 @@ export interface Profile {
     readonly severity: string
     readonly title: string
     readonly detail: string
-    readonly container: string | null
   }[]
   readonly controls: readonly {
     readonly control: string

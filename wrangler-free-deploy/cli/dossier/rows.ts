@@ -169,7 +169,7 @@ const drift = ({ drift: { items } }: Profile): Part[] =>
   }))
 
 const findings = ({ findings: rows }: Profile): Part[] =>
-  rows.map(({ severity, title, detail, container }) => ({
+  rows.map(({ severity, title, detail }) => ({
     ...{ part: 'finding', state: severity },
-    detail: `${container === null ? '' : `${container}: `}${title}${detail === '' ? '' : `: ${detail}`}`,
+    detail: detail === '' ? title : `${title}: ${detail}`,
   }))
