@@ -39,7 +39,7 @@ export async function seedWorkloads(app: SeededApp): Promise<void> {
   })
 
   const syscallsOf = (pod_name: string, syscalls: string[]) => ({
-    ...{ pod_name, pod_namespace: 'shop', syscalls, arch: 'x86_64', time_stamp: naive(60) },
+    ...{ pod_name, pod_namespace: 'shop', syscalls, arch: 'x86_64', time_stamp: naive(0) },
   })
   await post('/pod/syscalls', [
     syscallsOf('web-1', ['read', 'write', 'exit_group', 'futex']),
