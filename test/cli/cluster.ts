@@ -9,7 +9,7 @@ import { seedWorkloads } from './seed/workloads.ts'
 export type SeededApp = Awaited<ReturnType<typeof startApp>>
 
 export async function startCluster() {
-  const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS })
+  const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', SECCOMP_PROFILES_CACHE_TTL_SECS: '0', ...TOKENS })
   await seedFlows(app)
   await seedWorkloads(app)
   await seedSupplyChain(app)

@@ -9,8 +9,8 @@ export const status = composed<{ readonly items: readonly Fact[] }, Fact>({
     { header: 'WHAT', of: ({ what }) => what },
     { header: 'STATE', of: ({ state }) => state, colourOf: ({ needsLook }) => (needsLook ? 'yellow' : null) },
     { header: 'TIME', of: ({ time }) => time, isTime: true },
-    { header: 'DETAIL', of: ({ detail }) => detail },
     { header: 'NEEDS A LOOK', of: ({ needsLook }) => needsLook, isWide: true },
+    { header: 'DETAIL', of: ({ detail }) => detail, isSentence: true },
   ],
   nameOf: ({ what }) => what,
   said: ({ items }) =>

@@ -28,10 +28,10 @@ export const workload = listing<Profile, PartRow>({
   },
   rowsOf: rowsOfProfile,
   columns: [
+    { header: 'WORKLOAD', of: ({ workload }) => workload, isWide: true },
     { header: 'PART', of: ({ part }) => part },
     { header: 'STATE', of: ({ state }) => state, colourOf: ({ state }) => COLOURS[state] ?? null },
-    { header: 'DETAIL', of: ({ detail }) => detail },
-    { header: 'WORKLOAD', of: ({ workload }) => workload, isWide: true },
+    { header: 'DETAIL', of: ({ detail }) => detail, isSentence: true },
   ],
   nameOf: ({ workload }) => workload,
   said: saidOfProfile,

@@ -1,4 +1,5 @@
 /** The profile of a workload as rows: a part, its state, and the facts behind it. */
+import { timeText } from '../output/cell.ts'
 import { counted } from '../output/lines.ts'
 import { mebiText, millisText } from '../output/units.ts'
 import { type Dimension, type Profile, runningDigests, workloadName } from './profile.ts'
@@ -45,7 +46,7 @@ const detailOf = (facts: readonly (string | null)[], { reasons }: Pick<Dimension
 function posture({ posture: { status, unknownDimensions }, version, workload }: Profile): Part {
   const facts = [
     counted(workload.pods.live, 'live pod'),
-    version === null ? 'no version stored' : `revision ${version.revision} of ${version.createdAt}`,
+    version === null ? 'no version stored' : `revision ${version.revision} of ${timeText(version.createdAt, true)}`,
     unknownDimensions.length === 0 ? null : `not known: ${unknownDimensions.join(', ')}`,
   ]
   return { part: 'posture', state: status, detail: detailOf(facts) }
@@ -99,7 +100,7 @@ function vulnerabilities({ dimensions: { images: one } }: Profile): Part {
     ...TIERS.map((tier) => `${tier} ${found.tiers[tier]}`),
     `fixable ${found.fixable}`,
     `in use ${found.inUse}`,
-    `${counted(found.scannedDigests, 'digest')} scanned, the oldest ${found.oldestScanAt}`,
+    `${counted(found.scannedDigests, 'digest')} scanned, the oldest ${timeText(found.oldestScanAt, true)}`,
   ]
   return { part, state: worst ?? 'none', detail: detailOf(facts) }
 }

@@ -16,6 +16,8 @@ export interface Column<Row> {
   readonly csvHeader?: string
   /** The value is a time of the API. */
   readonly isTime?: true
+  /** A sentence, which a terminal breaks between words instead of cutting it; only where it is the last column. */
+  readonly isSentence?: true
   readonly colourOf?: (row: Row) => Colour | null
 }
 

@@ -11,5 +11,6 @@ const isNumber = (text: string): boolean => /^[+-]?\d+(\.\d+)?$/.test(text)
 export const headOf = <Row>(columns: readonly Column<Row>[]): string =>
   `${columns.map(({ header, csvHeader = header }) => csvHeader.toLowerCase().replace(/[^a-z0-9]+/g, '_')).join(',')}\r\n`
 
-export const lineOf = <Row>(columns: readonly Column<Row>[], row: Row): string =>
-  `${columns.map(({ of, isTime = false }) => cell(fieldOf(of(row), isTime))).join(',')}\r\n`
+/** `textOf` changes the text of each field. */
+export const lineOf = <Row>(columns: readonly Column<Row>[], row: Row, textOf: (text: string) => string): string =>
+  `${columns.map(({ of, isTime = false }) => cell(textOf(fieldOf(of(row), isTime)))).join(',')}\r\n`

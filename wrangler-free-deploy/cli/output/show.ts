@@ -68,7 +68,7 @@ export async function show<Answer, Row>(
   }
   await writer?.end()
   await sink.end()
-  for (const line of said) context.say(line)
+  for (const line of said) context.say(oneLine(line))
   if (count === 0 && (format === 'table' || format === 'wide')) context.say('nothing was found')
   if (isCut)
     context.say(writer === null ? 'there are more: -o ndjson has all, --after goes on' : 'there are more: see --limit')
@@ -94,8 +94,9 @@ export async function show<Answer, Row>(
     if (format === 'csv') {
       let head = flags.noHeaders === true ? '' : headOf(view.columns)
       const write = async (rows: readonly Row[]) => {
-        const lines = rows.map((row) => lineOf(view.columns, row)).join('')
-        await sink.write(cleaned(head + lines))
+        // On a terminal no field begins a line.
+        const lines = rows.map((row) => lineOf(view.columns, row, isTerminal ? oneLine : String)).join('')
+        await sink.write(isTerminal ? cleanText((head + lines).replaceAll('\r\n', '\n')) : head + lines)
         head = ''
       }
       return { write, end: async () => {} }

@@ -3,6 +3,7 @@ import { type Ask, ask } from '../connection/ask.ts'
 import type { CliContext } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { answered, type ComposedFlags, jsonQuestion } from '../list/composed.ts'
+import { timeText } from '../output/cell.ts'
 import { counted } from '../output/lines.ts'
 import { jobsOf } from './jobs.ts'
 
@@ -112,7 +113,7 @@ interface Edges extends Flows {
 }
 
 function edgesFact({ asOf, observedSince, unstamped }: Edges): Fact {
-  const since = observedSince === null ? 'none is held' : `held since ${observedSince}`
+  const since = observedSince === null ? 'none is held' : `held since ${timeText(observedSince, true)}`
   const state = observedSince === null ? 'none' : 'held'
   return fact('edges', state, `counted until then, ${since}${unstampedText(unstamped)}`, { time: asOf })
 }
