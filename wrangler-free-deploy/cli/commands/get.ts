@@ -22,6 +22,7 @@ export function questionOf(text: string): Omit<Ask, 'expects'> {
   if (!/^\/(?!\/)/.test(text) || /[#\\\s]/.test(text)) throw failure
   // Only its path and query are read: no text leads to another host.
   const { pathname, searchParams } = new URL(`http://path${text}`)
+  if (pathname.startsWith('//')) throw failure
   const query: Record<string, string[]> = {}
   for (const [name, value] of searchParams) query[name] = [...(query[name] ?? []), value]
   try {

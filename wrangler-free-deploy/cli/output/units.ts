@@ -22,7 +22,7 @@ const quantity =
     },
   })
 
-/** Small values keep a digit, so that little is not nothing. */
+/** Small values keep a digit: an idle container uses less than one. */
 export const millisText = (millis: number): string => `${millis < 10 ? oneDigit(millis) : Math.round(millis)}m`
 export const mebiText = (bytes: number): string => `${(bytes / MEBI).toFixed(1)}Mi`
 export const percentText = (percent: number): string => `${oneDigit(percent)}%`
