@@ -22,10 +22,16 @@ const steady = (text: string): string =>
     .replace(/127\.0\.0\.1:\d+/g, '<broker>')
 
 /** A test of a command in all formats, and of further calls with their own words. */
-export function golden(name: string, ctb: Ctb, words: readonly string[], more: readonly (readonly string[])[] = []) {
+export function golden(
+  name: string,
+  ctb: Ctb,
+  words: readonly string[],
+  more: readonly (readonly string[])[] = [],
+  formats: readonly string[] = FORMATS,
+) {
   test(`${name}: what it writes in each format`, async () => {
     const file = new URL(`golden/${name}.txt`, import.meta.url)
-    const calls = [...FORMATS.map((format) => [...words, '-o', format]), ...more]
+    const calls = [...formats.map((format) => [...words, '-o', format]), ...more]
     const blocks: string[] = []
     for (const call of calls) {
       const { code, out, err } = await ctb(call)

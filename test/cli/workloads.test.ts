@@ -28,6 +28,27 @@ golden('usage', ctb, ['usage', '-n', 'shop'])
 golden('sizing', ctb, ['sizing', 'shop/Deployment/web', '--days', '2'])
 golden('nodes', ctb, ['nodes'])
 golden('status', ctb, ['status'])
+golden(
+  'get',
+  ctb,
+  ['get', '/node/status'],
+  [
+    ['get', '/node/status'],
+    ['get', '/nowhere'],
+  ],
+  ['json', 'yaml', 'table'],
+)
+golden(
+  'seccomp-export',
+  ctb,
+  [],
+  [
+    ['seccomp', 'export', WEB],
+    ['seccomp', 'export', WEB, '--format', 'json', '--default-action', 'SCMP_ACT_ERRNO'],
+    ['seccomp', 'export', 'shop/Deployment/api', '--default-action', 'SCMP_ACT_ERRNO'],
+  ],
+  [],
+)
 
 test('a workload is named whole, or within a namespace', async () => {
   for (const command of ['workload', 'runtime', 'sizing']) {

@@ -72,9 +72,8 @@ async function namesOf(context: CliContext, flags: ListFlags, namespace: string)
 
 export const contention = listing<Contention, Row>({
   route: '/compute/contention',
-  askedOf: (_, { namespace, node, allNamespaces }) => {
-    if (namespace === undefined && (node === undefined || allNamespaces))
-      throw new Failure('expected --namespace or --node', EXIT.usage)
+  askedOf: (_, { namespace, node }) => {
+    if (namespace === undefined && node === undefined) throw new Failure('expected --namespace or --node', EXIT.usage)
     return { path: ['compute', 'contention'], query: {} }
   },
   read: async (context, flags, { bytes, answer: { pairs } }) => {

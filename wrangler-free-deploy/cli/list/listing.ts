@@ -95,11 +95,9 @@ export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliCon
         ...(isFilter && { A: 'allNamespaces' }),
       } as never,
       positional: {
-        kind: 'array',
-        parameter: { parse: String, ...(argument ?? { placeholder: '', brief: '' }) },
-        minimum: argument === undefined || argument.isOptional ? 0 : 1,
-        maximum: argument === undefined ? 0 : 1,
-      },
+        kind: 'tuple',
+        parameters: argument === undefined ? [] : [{ parse: String, ...argument, optional: argument.isOptional }],
+      } as never,
       flags: {
         ...flags,
         ...('namespace' in flags && {
