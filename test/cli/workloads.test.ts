@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
-import { profileSnapshots } from '../../jobs/profile-snapshots.ts'
+import { profileSnapshots, snapshotsBy } from '../../jobs/profile-snapshots.ts'
 import { TOKENS } from '../support/app.ts'
 import { container, digestOf, replica } from '../support/images.ts'
 import { startCluster } from './cluster.ts'
@@ -13,6 +13,9 @@ import { pathOf, TOKEN } from './support.ts'
 const cluster = await startCluster()
 const ctb = inProcess(cluster.url)
 const WEB = 'shop/Deployment/web'
+const jobContext = {
+  ...{ config: cluster.deps.config, db: cluster.db, log: cluster.deps.log, signal: new AbortController().signal },
+}
 /** What the broker itself answers. */
 const apiOf = async (path: string) => (await cluster.get(path, { headers: { authorization: `Bearer ${TOKEN}` } })).text
 
@@ -227,9 +230,7 @@ async function seedEvil(): Promise<void> {
   const blame = [{ kind: 'pod', ref: EVIL, container_uid: EVIL, count: 1, wait_ns: 1_000 }]
   const minute = { ...one, cpu: { usage_millis: { avg: 1, max: 2 } }, memory: {}, blame }
   await post('/pod/compute/history/batch', { node: EVIL, ts, containers: [minute] })
-  await profileSnapshots.run({
-    ...{ config: cluster.deps.config, db: cluster.db, log: cluster.deps.log, signal: new AbortController().signal },
-  })
+  await profileSnapshots.run(jobContext)
 }
 
 test('on a terminal no name of the cluster moves the cursor, hides text or begins a line', async () => {
@@ -263,4 +264,29 @@ test('on a terminal no name of the cluster moves the cursor, hides text or begin
     assert.equal(code, 0)
     assert.doesNotMatch(out, /[^\P{C}\n]/u)
   }
+})
+
+test('a profile that could not be computed is said, and the last good one is shown', async () => {
+  const failing = snapshotsBy(() => Promise.reject(new Error('the disk is full')))
+  await failing.run(jobContext)
+  const { code, out, err } = await ctb(['workloads', '-o', 'wide', '--color', 'never'], { columns: 120 })
+  assert.equal(code, 0)
+  assert.match(out, /^shop +Deployment +web +risk +\d/m)
+  assert.match(err, /^kube-system\/Deployment\/coredns: the newest profile could not be computed: /m)
+  assert.match(err, /^3 more workloads could not be computed: see LAST ERROR$/m)
+  assert.doesNotMatch(out + err, /[^\P{C}\n]|^- forged/mu)
+})
+
+test('colours mark what is wrong', async () => {
+  /** The texts that are not plain, with their colours. */
+  const marked = async (...words: string[]) => {
+    const { out } = await ctb([...words, '--color', 'always'])
+    const parts = out.split('\u001b[').map((part) => part.split('m'))
+    return parts.slice(1).flatMap(([code, text]) => (code === '0' ? [] : [`${text} ${code}`]))
+  }
+  assert.deepEqual(await marked('nodes'), ['true 31'])
+  assert.deepEqual(await marked('runtime', WEB), ['writableLayer 31'])
+  assert.deepEqual(await marked('findings', '-n', 'shop'), ['high 31'])
+  assert.deepEqual(await marked('usage', '-n', 'shop'), ['200.0Mi 31', '180.0Mi 31'])
+  assert.deepEqual(await marked('seccomp', 'profiles', '-n', 'shop'), ['false 33', '3 31'])
 })

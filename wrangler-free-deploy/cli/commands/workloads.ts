@@ -1,5 +1,6 @@
 import { listing } from '../list/listing.ts'
 import type { Colour } from '../output/cell.ts'
+import { counted } from '../output/lines.ts'
 
 type Status = 'ok' | 'warn' | 'risk' | 'unknown'
 
@@ -30,6 +31,18 @@ interface Workload {
 const COLOURS: Readonly<Record<string, Colour>> = { risk: 'red', warn: 'yellow', ok: 'green' }
 
 const nameOf = ({ namespace, kind, name }: Workload): string => `${namespace}/${kind}/${name}`
+
+/** Workloads of a page that are named. */
+const MAX_NAMED = 3
+
+function saidOf({ items }: { readonly items: readonly Workload[] }): string[] {
+  const failed = items.filter(({ lastError }) => lastError !== null)
+  const named = failed
+    .slice(0, MAX_NAMED)
+    .map((one) => `${nameOf(one)}: the newest profile could not be computed: ${one.lastError}`)
+  const more = failed.length - named.length
+  return more > 0 ? [...named, `${counted(more, 'more workload')} could not be computed: see LAST ERROR`] : named
+}
 
 export const workloads = listing<{ items: readonly Workload[]; nextAfter: string | null }, Workload>({
   route: '/workloads',
@@ -63,10 +76,7 @@ export const workloads = listing<{ items: readonly Workload[]; nextAfter: string
     { header: 'LAST ERROR', of: ({ lastError }) => lastError, isWide: true },
   ],
   nameOf,
-  said: ({ items }) =>
-    items
-      .filter(({ lastError }) => lastError !== null)
-      .map((one) => `${nameOf(one)}: the newest profile could not be computed: ${one.lastError}`),
+  said: saidOf,
   brief: 'List workloads with their posture, findings and drift, as the job stored them last',
   description: ['Unknown is never ok: what nobody has observed has the state unknown.'],
   examples: [
