@@ -1,6 +1,6 @@
 import { listing } from '../list/listing.ts'
 import { counted } from '../output/lines.ts'
-import { ORIGIN_COLOURS, type ReasonDetail, reasonText } from './runtime-text.ts'
+import { ORIGIN_COLOURS, type ReasonDetail, reasonText } from '../runtime/reason.ts'
 
 interface Entry {
   readonly path: string

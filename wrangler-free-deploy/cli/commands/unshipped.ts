@@ -1,6 +1,6 @@
 import { listing } from '../list/listing.ts'
 import { counted } from '../output/lines.ts'
-import { ORIGIN_COLOURS } from './runtime-text.ts'
+import { ORIGIN_COLOURS } from '../runtime/reason.ts'
 
 interface File {
   readonly namespace: string

@@ -1,5 +1,4 @@
-import type { Colour } from '../output/cell.ts'
-import { timeText } from '../output/cell.ts'
+import { type Colour, timeText } from '../output/cell.ts'
 
 export interface ReasonDetail {
   readonly cause: string
