@@ -11,7 +11,10 @@ export type SeededApp = Awaited<ReturnType<typeof startApp>>
 
 export async function startCluster() {
   const evaluator = await startEvaluator()
-  const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', EVALUATOR_URL: evaluator.url, ...TOKENS })
+  const app = await startApp({
+    ...{ POD_TRAFFIC_RETENTION_DAYS: '0', SECCOMP_PROFILES_CACHE_TTL_SECS: '0', EVALUATOR_URL: evaluator.url },
+    ...TOKENS,
+  })
   await seedFlows(app)
   await seedWorkloads(app)
   await seedSupplyChain(app)

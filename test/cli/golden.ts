@@ -18,14 +18,21 @@ const steady = (text: string): string =>
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?/g, '<time>')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, '<time             >')
     .replace(/\d{4}-\d\d-\d\d/g, '<day     >')
+    .replace(/\d+ day\(s\)( and \d+ hour\(s\))?/g, '<days>')
     .replace(/\/[0-9a-f]{64}\b/g, '/<hash>')
     .replace(/(staleSeconds"?: ?)\d+/g, '$1<seconds>')
     .replace(/urn:uuid:[0-9a-f-]{36}/g, 'urn:uuid:<uuid>')
     .replace(/127\.0\.0\.1:\d+/g, '<broker>')
 
 /** A test of a command in all formats, and of further calls with their own words. */
-export function golden(name: string, ctb: Ctb, words: readonly string[], more: readonly (readonly string[])[] = []) {
-  goldenCalls(name, ctb, [...FORMATS.map((format) => [...words, '-o', format]), ...more])
+export function golden(
+  name: string,
+  ctb: Ctb,
+  words: readonly string[],
+  more: readonly (readonly string[])[] = [],
+  formats: readonly string[] = FORMATS,
+) {
+  goldenCalls(name, ctb, [...formats.map((format) => [...words, '-o', format]), ...more])
 }
 
 /** A test of these calls. */

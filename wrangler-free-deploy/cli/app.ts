@@ -2,17 +2,31 @@ import { type Application, buildApplication, buildCommand, buildRouteMap, text_e
 import { VERSION } from '../../lib/version.ts'
 import { changes } from './commands/changes.ts'
 import { components } from './commands/components.ts'
+import { contention } from './commands/contention.ts'
 import { coverage } from './commands/coverage.ts'
 import { decisions } from './commands/decisions.ts'
 import { diff } from './commands/diff.ts'
 import { exposure } from './commands/exposure.ts'
+import { findings } from './commands/findings.ts'
+import { getPath } from './commands/get.ts'
 import { images } from './commands/images.ts'
+import { nodes } from './commands/nodes.ts'
+import { runtime } from './commands/runtime.ts'
 import { sbom } from './commands/sbom.ts'
 import { search } from './commands/search.ts'
+import { seccompDenials } from './commands/seccomp-denials.ts'
+import { seccompExport } from './commands/seccomp-export.ts'
+import { seccompProfiles } from './commands/seccomp-profiles.ts'
 import { signatures } from './commands/signatures.ts'
+import { sizing } from './commands/sizing.ts'
+import { status } from './commands/status.ts'
 import { trust } from './commands/trust.ts'
+import { unshipped } from './commands/unshipped.ts'
+import { usage } from './commands/usage.ts'
 import { vex } from './commands/vex.ts'
 import { vulns } from './commands/vulns.ts'
+import { workload } from './commands/workload.ts'
+import { workloads } from './commands/workloads.ts'
 import type { CliContext } from './context.ts'
 import { EXIT, Failure } from './failure.ts'
 import { policyGenerate } from './policy/generate.ts'
@@ -21,6 +35,11 @@ import { policyTry } from './policy/try.ts'
 const policy = buildRouteMap({
   routes: { generate: policyGenerate, try: policyTry },
   docs: { brief: 'Network policies from what was seen' },
+})
+
+const seccomp = buildRouteMap({
+  routes: { denials: seccompDenials, export: seccompExport, profiles: seccompProfiles },
+  docs: { brief: 'Syscalls that were observed and denied' },
 })
 
 const version = buildCommand<Record<never, never>, [], CliContext>({
@@ -43,19 +62,31 @@ export const app: Application<CliContext> = buildApplication(
     routes: {
       changes,
       components,
+      contention,
       coverage,
       decisions,
       diff,
       exposure,
+      findings,
+      get: getPath,
       images,
+      nodes,
       policy,
+      runtime,
       sbom,
       search,
+      seccomp,
       signatures,
+      sizing,
+      status,
       trust,
+      unshipped,
+      usage,
       version,
       vex,
       vulns,
+      workload,
+      workloads,
     },
     docs: {
       brief: 'Ask the cluster telemetry broker',

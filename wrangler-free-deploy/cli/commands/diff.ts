@@ -3,8 +3,8 @@ import { IMAGES_VIEW } from '../differences/images.ts'
 import { WORKLOAD_VIEW } from '../differences/workload.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { wholeDigest } from '../list/digest.ts'
-import { namespaceFlag, routeCommand, showPages } from '../list/listing.ts'
-import { workloadPath } from '../list/workload.ts'
+import { routeCommand, showPages } from '../list/listing.ts'
+import { namespaceOfWorkload, workloadOf } from '../list/workload.ts'
 
 const IMAGES = '/images/{digest}/diff/{other}'
 const WORKLOAD = '/workloads/{namespace}/{kind}/{name}/diff'
@@ -17,7 +17,7 @@ export const diff = routeCommand(
       { placeholder: 'DIGEST', brief: 'The image to compare with.', isOptional: true },
     ],
     hasLimit: false,
-    flags: { namespace: namespaceFlag('The namespace of KIND/NAME.') },
+    flags: { namespace: namespaceOfWorkload },
     usage: ['DIGEST DIGEST [flags]', 'NAMESPACE/KIND/NAME [flags]'],
     brief: 'Compare two images, or a workload at two times; exit code 1 if anything differs',
     description: [
@@ -32,7 +32,7 @@ export const diff = routeCommand(
   async (context, flags, [first, second]) => {
     if (second === undefined) {
       if (!first!.includes('/')) throw new Failure('expected DIGEST twice, or NAMESPACE/KIND/NAME', EXIT.usage)
-      const path = ['workloads', ...workloadPath(first!, flags.namespace), 'diff']
+      const path = ['workloads', ...workloadOf(flags.namespace, first!), 'diff']
       return showPages(context, flags, { path, query: queryOf(WORKLOAD, flags) }, WORKLOAD_VIEW, undefined, undefined)
     }
     const alone = ['from', 'to', 'namespace'].find((name) => flags[name] !== undefined)

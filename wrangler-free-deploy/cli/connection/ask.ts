@@ -14,6 +14,7 @@ const MAX_RETRY_SECS = 60
 const MS_PER_SECOND = 1_000
 /** Longer than the broker lets its statements run. */
 const SILENCE_MS = 120_000
+const ANY_TYPE = '*/*'
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 export interface Ask {
@@ -22,8 +23,8 @@ export interface Ask {
   readonly path: readonly string[]
   readonly query: Query
   readonly body?: { readonly contentType: string; readonly text: string }
-  /** The content type of the answer. */
-  readonly expects: string
+  /** The content type of the answer; null for any. */
+  readonly expects: string | null
 }
 
 /**
@@ -45,7 +46,7 @@ export async function open(context: CliContext, flags: ConnectionFlags, question
   for (let retries = 0; ; retries++) {
     const answer = await send()
     const { statusCode: status, headers } = answer
-    if (status === 200 && typeOf(headers) === question.expects) return answer
+    if (status === 200 && (question.expects ?? typeOf(headers)) === typeOf(headers)) return answer
     const text = textOf(headers, await bytesOf(answer))
     if (status !== 503 || retries === MAX_RETRIES) throw failureOf(server, status!, text, token !== null)
     const seconds = waitOf(headers['retry-after'])
@@ -65,7 +66,7 @@ function senderOf(
     method,
     ...(ca === undefined ? {} : { ca }),
     headers: {
-      accept: expects,
+      accept: expects ?? ANY_TYPE,
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
       ...(body === undefined
         ? {}
@@ -95,7 +96,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 export function requestText(context: CliContext, flags: ConnectionFlags, question: Ask): string {
   const { method, path, query, body, expects } = question
   const words = ['curl', '-sS', ...(method === 'GET' ? [] : ['-X', method])]
-  words.push('-H', quoted(`Accept: ${expects}`), '-H', '"Authorization: Bearer $CTB_TOKEN"')
+  words.push('-H', quoted(`Accept: ${expects ?? ANY_TYPE}`), '-H', '"Authorization: Bearer $CTB_TOKEN"')
   if (body !== undefined) words.push('-H', quoted(`Content-Type: ${body.contentType}`), '--data-binary', '@-')
   if (flags.ca !== undefined) words.push('--cacert', quoted(flags.ca))
   return `${words.join(' ')} ${quoted(urlOf(serverOf(context, flags), path, query).href)}\n`
@@ -124,9 +125,18 @@ async function bytesOf(answer: http.IncomingMessage): Promise<Buffer> {
 const typeOf = (headers: http.IncomingHttpHeaders): string =>
   (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
 
-/** The words of the broker are plain text; those of a proxy may be a page, which says nothing here. */
-const textOf = (headers: http.IncomingHttpHeaders, bytes: Buffer): string =>
-  typeOf(headers) === 'text/plain' ? bytes.toString().trim() : ''
+/** The words of the broker are plain text, or a `message`; those of a proxy may be a page, which says nothing here. */
+function textOf(headers: http.IncomingHttpHeaders, bytes: Buffer): string {
+  const type = typeOf(headers)
+  if (type === 'text/plain') return bytes.toString().trim()
+  if (type !== 'application/json') return ''
+  try {
+    const { message } = JSON.parse(bytes.toString()) as { message?: unknown }
+    return typeof message === 'string' ? message : ''
+  } catch {
+    return ''
+  }
+}
 
 function waitOf(retryAfter: string | undefined): number {
   const seconds = /^\d+$/.test(retryAfter ?? '') ? Number(retryAfter) : DEFAULT_RETRY_SECS

@@ -9,6 +9,7 @@ import { connectionFlags, valued } from '../flags.ts'
 import { type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
 import { type Answers, answerOf, type Page, show, type View } from '../output/show.ts'
 import { instantBefore } from './moment.ts'
+import { namespaceOfWorkload, pathOfWorkload, WORKLOAD_PATH, workloadArgument } from './workload.ts'
 
 export interface ListFlags extends ConnectionFlags, OutputFlags {
   readonly namespace?: string
@@ -24,7 +25,9 @@ export interface Asked {
   readonly query: Query
 }
 
-interface Argument {
+type MaybePromise<T> = T | Promise<T>
+
+export interface Argument {
   readonly placeholder: string
   readonly brief: string
   readonly isOptional?: true
@@ -51,10 +54,12 @@ interface RouteCommand {
 
 interface Listing<Answer, Row> extends View<Answer, Row>, Omit<RouteCommand, 'routes' | 'hasLimit' | 'positional'> {
   readonly route: OperationPath
-  /** The argument of the command, if it has one. */
+  /** The argument of the command, if it has one; by default a workload where the route is about one. */
   readonly argument?: Argument
   /** The path, and further values of the query; by default the path of the route, which then has no parameters. */
-  readonly askedOf?: (argument: string, flags: ListFlags, context: CliContext) => Asked | Promise<Asked>
+  readonly askedOf?: (argument: string, flags: ListFlags, context: CliContext) => MaybePromise<Asked>
+  /** Narrows a page, adds to what is known of its rows, or sets the exit code, before it is shown. */
+  readonly read?: (context: CliContext, flags: ListFlags, page: Page<Answer>) => MaybePromise<Page<Answer>>
   /** The place after which the next page begins; null on the last one. */
   readonly nextOf?: (answer: Answer) => string | number | null | undefined
   /** Judges the answers, if the flags ask for it. */
@@ -76,15 +81,23 @@ const lastFlag = valued('DISTANCE', 'Since so long ago: 15m, 6h, 7d, 2w; instead
 
 /** A command that lists what a route answers, page after page. */
 export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliContext> {
-  const { route, nextOf, argument } = spec
-  const positional = argument === undefined ? [] : [argument]
+  const { route, nextOf, read } = spec
+  const isOfWorkload = route.includes(WORKLOAD_PATH)
+  const argument = spec.argument ?? (isOfWorkload ? workloadArgument : undefined)
+  const flags = { ...(isOfWorkload && { namespace: namespaceOfWorkload }), ...spec.flags }
+  const pathOf = ({ namespace }: ListFlags, [word]: readonly string[]) =>
+    isOfWorkload ? pathOfWorkload(route, namespace, word!) : route.split('/').slice(1)
   return routeCommand(
-    { ...spec, routes: [route], positional, hasLimit: nextOf !== undefined },
+    {
+      ...{ ...spec, flags, routes: [route], hasLimit: nextOf !== undefined },
+      positional: argument === undefined ? [] : [argument],
+    },
     async (context, given, words) => {
-      const asked = (await spec.askedOf?.(words[0]!, given, context)) ?? { path: route.split('/').slice(1), query: {} }
+      const asked = (await spec.askedOf?.(words[0]!, given, context)) ?? { path: pathOf(given, words), query: {} }
       const query = { ...queryOf(route, given), ...windowOf(given), ...asked.query }
       const view = { ...spec, judge: spec.judgeOf?.(given) }
-      await showPages(context, given, { path: asked.path, query }, view, nextOf, pageRows(route))
+      const reading = read === undefined ? undefined : (page: Page<Answer>) => read(context, given, page)
+      await showPages(context, given, { path: asked.path, query }, view, nextOf, pageRows(route), reading)
     },
   )
 }
@@ -156,6 +169,7 @@ export async function showPages<Answer, Row>(
   view: View<Answer, Row>,
   nextOf: ((answer: Answer) => string | number | null | undefined) | undefined,
   maxRows: number | undefined,
+  read: (page: Page<Answer>) => MaybePromise<Page<Answer>> = (page) => page,
 ): Promise<void> {
   const limit = limitOf(flags)
   // A judgement is about all rows, however few are shown.
@@ -170,7 +184,7 @@ export async function showPages<Answer, Row>(
     for (let after: string | undefined; ; ) {
       const bytes = await ask(context, flags, question(after))
       const answer = answerOf<Answer>(bytes)
-      yield { bytes, answer }
+      yield await read({ bytes, answer })
       const next = nextOf?.(answer)
       if (next === null || next === undefined) return
       after = String(next)

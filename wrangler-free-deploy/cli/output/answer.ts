@@ -1,10 +1,17 @@
 import type { CliContext } from '../context.ts'
 import { cleanJson, cleanText } from './clean.ts'
+import { sinkOf } from './sink.ts'
 
 /** Writes an answer: its bytes, or on a terminal its text without what would act on the terminal. */
-export function writeAnswer(context: CliContext, bytes: Buffer, notation: 'json' | 'yaml'): Promise<void> {
-  const isTerminal = context.columns !== null
-  return context.write(isTerminal ? shown(bytes.toString(), notation) : bytes)
+export async function writeAnswer(
+  context: CliContext,
+  bytes: Buffer,
+  notation: 'json' | 'yaml',
+  file?: string,
+): Promise<void> {
+  const sink = await sinkOf(context, file)
+  await sink.write(sink.columns === null ? bytes : shown(bytes.toString(), notation))
+  await sink.end()
 }
 
 function shown(text: string, notation: 'json' | 'yaml'): string {

@@ -10,8 +10,14 @@ export interface Column<Row> {
   readonly of: (row: Row) => Value
   /** Only with `-o wide`, and as CSV. */
   readonly isWide?: true
+  /** What people read instead, such as a number with its unit. */
+  readonly shownOf?: (row: Row) => Value
+  /** The header of CSV, where that has to say the unit. */
+  readonly csvHeader?: string
   /** The value is a time of the API. */
   readonly isTime?: true
+  /** A sentence, which a terminal breaks between words instead of cutting it; only where it is the last column. */
+  readonly isSentence?: true
   readonly colourOf?: (row: Row) => Colour | null
 }
 

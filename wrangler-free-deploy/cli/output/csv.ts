@@ -9,7 +9,9 @@ const isNumber = (text: string): boolean => /^[+-]?\d+(\.\d+)?$/.test(text)
 
 /** `LAST SEEN` is `last_seen`. */
 export const headOf = <Row>(columns: readonly Column<Row>[]): string =>
-  `${columns.map(({ header }) => header.toLowerCase().replace(/[^a-z0-9]+/g, '_')).join(',')}\r\n`
+  `${columns.map(({ header, csvHeader = header }) => fieldName(csvHeader)).join(',')}\r\n`
+const fieldName = (header: string): string => header.toLowerCase().replace(/[^a-z0-9]+/g, '_')
 
-export const lineOf = <Row>(columns: readonly Column<Row>[], row: Row): string =>
-  `${columns.map(({ of, isTime = false }) => cell(fieldOf(of(row), isTime))).join(',')}\r\n`
+/** `textOf` changes the text of each field. */
+export const lineOf = <Row>(columns: readonly Column<Row>[], row: Row, textOf: (text: string) => string): string =>
+  `${columns.map(({ of, isTime = false }) => cell(textOf(fieldOf(of(row), isTime)))).join(',')}\r\n`

@@ -68,7 +68,7 @@ export async function show<Answer, Row>(
   for await (const { bytes, answer } of shown) {
     for (const line of view.said?.(answer) ?? []) said.add(line)
     if (writer === null) {
-      await writeWhole(bytes, answer)
+      await writeWhole(bytes)
       isCut = hasMore(answer)
       break
     }
@@ -88,8 +88,10 @@ export async function show<Answer, Row>(
     context.say(writer === null ? 'there are more: -o ndjson has all, --after goes on' : 'there are more: see --limit')
   for (const line of judgement?.said ?? []) context.say(oneLine(line))
 
-  async function writeWhole(bytes: Buffer, answer: Answer): Promise<void> {
+  /** All of these formats show the bytes: a command may know more of the rows than the answer has. */
+  async function writeWhole(bytes: Buffer): Promise<void> {
     if (format === 'json') return sink.write(isTerminal ? endedLine(cleanJson(bytes.toString())) : bytes)
+    const answer = answerOf(bytes)
     if (path !== null) return sink.write(cleaned(path(answer)))
     const { yamlOf } = await import('./yaml.ts')
     return sink.write(cleaned(yamlOf(answer)))
@@ -105,18 +107,33 @@ export async function show<Answer, Row>(
       return { write: (rows: readonly Row[]) => table.write(rows), end: () => table.flush() }
     }
     if (format === 'csv') {
-      let head = flags.noHeaders === true ? [] : [headOf(view.columns)]
-      const line = (text: string) => (isTerminal ? `${oneLine(text.trimEnd())}\n` : text)
+      let head = flags.noHeaders === true ? '' : headOf(view.columns)
       const write = async (rows: readonly Row[]) => {
-        const lines = [...head, ...rows.map((row) => lineOf(view.columns, row))]
-        await sink.write(lines.map(line).join(''))
-        head = []
+        // On a terminal no field begins a line.
+        const lines = rows.map((row) => lineOf(view.columns, row, isTerminal ? oneLine : String)).join('')
+        await sink.write(isTerminal ? cleanText((head + lines).replaceAll('\r\n', '\n')) : head + lines)
+        head = ''
       }
       return { write, end: async () => {} }
     }
     if (format === 'ndjson')
       return linesOf((row) => (isTerminal ? cleanJson(JSON.stringify(row)) : JSON.stringify(row)), sink)
-    return format === 'name' ? linesOf((row) => oneLine(view.nameOf(row)), sink) : null
+    return format === 'name' ? nameWriter() : null
+  }
+
+  /** Rows of one thing, one after another, are one name. */
+  function nameWriter() {
+    let before: string | null = null
+    const write = async (rows: readonly Row[]) => {
+      const names: string[] = []
+      for (const row of rows) {
+        const name = oneLine(view.nameOf(row))
+        if (name !== before) names.push(`${name}\n`)
+        before = name
+      }
+      if (names.length > 0) await sink.write(names.join(''))
+    }
+    return { write, end: async () => {} }
   }
 
   function linesOf(textOf: (row: Row) => string, to: Sink) {

@@ -1,11 +1,14 @@
 /** Rows as columns without borders, for people. */
 
 import { type Colour, type Column, cellOf } from './cell.ts'
-import { cut, GAP } from './lines.ts'
+import { cut, GAP, wrapped } from './lines.ts'
 import type { Sink } from './sink.ts'
 
 /** The widths of the columns are those of so many rows; later ones may move the rest of their line. */
 const MEASURED_ROWS = 1_000
+/** A narrower column breaks almost every word. */
+const MIN_SENTENCE_COLUMNS = 24
+const HANGING_COLUMNS = 4
 const CODES: Readonly<Record<Colour, string>> = { red: '\u001b[31m', yellow: '\u001b[33m', green: '\u001b[32m' }
 const PLAIN = '\u001b[0m'
 
@@ -48,16 +51,30 @@ export class TableWriter<Row> {
       this.#widths = headers.map((_, i) => Math.max(0, ...measured.map((one) => one[i]!.length)))
       lines.push(...head.map((one) => this.#lineOf(one, [])))
     }
-    for (const [n, one] of cells.entries()) lines.push(this.#lineOf(one, this.#coloursOf(rows[n]!)))
+    for (const [n, one] of cells.entries()) lines.push(...this.#linesOf(one, this.#coloursOf(rows[n]!)))
     if (lines.length > 0) await this.#sink.write(`${lines.join('\n')}\n`)
   }
 
   #cellsOf(row: Row): string[] {
-    return this.#columns.map(({ of, isTime = false }) => cellOf(of(row), isTime, this.#shape.isUtc))
+    return this.#columns.map(({ of, shownOf = of, isTime = false }) => cellOf(shownOf(row), isTime, this.#shape.isUtc))
   }
 
   #coloursOf(row: Row): (Colour | null)[] {
     return this.#shape.isColoured ? this.#columns.map(({ colourOf }) => colourOf?.(row) ?? null) : []
+  }
+
+  /** A line, and further ones for the rest of a sentence: below its column, or where that is narrow below the row. */
+  #linesOf(cells: string[], colours: (Colour | null)[]): string[] {
+    const { columns } = this.#sink
+    const sentence = cells.at(-1)!
+    const before = this.#widths!.slice(0, -1).reduce((sum, width) => sum + width + GAP.length, 0)
+    if (columns === null || !this.#columns.at(-1)!.isSentence || before + sentence.length <= columns)
+      return [this.#lineOf(cells, colours)]
+    const isBelowRow = columns - before < MIN_SENTENCE_COLUMNS
+    const indent = ' '.repeat(isBelowRow ? HANGING_COLUMNS : before)
+    const broken = wrapped(`${indent}${sentence}`, columns, indent).map((line) => cut(line, columns))
+    if (isBelowRow) return [this.#lineOf([...cells.slice(0, -1), ''], colours).trimEnd(), ...broken]
+    return [this.#lineOf([...cells.slice(0, -1), broken[0]!.slice(before)], colours), ...broken.slice(1)]
   }
 
   #lineOf(cells: readonly string[], colours: readonly (Colour | null)[]): string {
@@ -72,7 +89,7 @@ export class TableWriter<Row> {
         at += cell.length + GAP.length
         const colour = colours[i]
         const text = part.slice(0, cell.trimEnd().length)
-        return colour ? `${CODES[colour]}${text}${PLAIN}${part.slice(text.length)}` : part
+        return colour && text !== '' ? `${CODES[colour]}${text}${PLAIN}${part.slice(text.length)}` : part
       })
       .join('')
   }

@@ -1,11 +1,9 @@
-import { writeFileSync } from 'node:fs'
 import { buildCommand } from '@stricli/core'
 import { ask } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { chosen, connectionFlags, sinceFlag, valued } from '../flags.ts'
-import { reasonOf } from '../input.ts'
 import { writeAnswer } from '../output/answer.ts'
 
 interface Flags extends ConnectionFlags {
@@ -31,8 +29,7 @@ async function generate(this: CliContext, flags: Flags, workload?: string): Prom
     },
     expects: `application/${output}`,
   })
-  if (out === undefined) await writeAnswer(this, bytes, output)
-  else save(out, bytes)
+  await writeAnswer(this, bytes, output, out)
 }
 
 /** `NAMESPACE/KIND/NAME`, the last two of them within a namespace, or the namespace alone. */
@@ -44,14 +41,6 @@ function pathOf(namespace: string | undefined, workload: string | undefined): st
   if (isPath && whole.length === 1 && workload === undefined) return ['namespaces', ...whole, 'networkpolicies']
   if (isPath && whole.length === 3) return ['workloads', ...whole, 'networkpolicy']
   throw new Failure('expected NAMESPACE/KIND/NAME, or --namespace, alone or with KIND/NAME', EXIT.usage)
-}
-
-function save(file: string, bytes: Buffer): void {
-  try {
-    writeFileSync(file, bytes)
-  } catch (error) {
-    throw new Failure(`--out ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`, EXIT.usage)
-  }
 }
 
 export const policyGenerate = buildCommand<Flags, [workload?: string], CliContext>({

@@ -1,0 +1,111 @@
+import { ask } from '../connection/ask.ts'
+import type { CliContext } from '../context.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { type ListFlags, listing } from '../list/listing.ts'
+import { answerOf } from '../output/show.ts'
+import { waitColumn } from '../output/units.ts'
+
+interface Pair {
+  readonly ts: string
+  readonly node: string
+  readonly victim_container_uid: string
+  readonly victim_namespace: string
+  readonly culprit_kind: string
+  readonly culprit_ref: string
+  readonly count: number
+  readonly wait_ns: number
+}
+
+interface Contention {
+  readonly pairs: readonly Pair[]
+  /** The names of live containers by uid, which the route does not have. */
+  readonly names?: ReadonlyMap<string, string>
+}
+
+interface Row {
+  readonly namespace: string
+  readonly victim: string
+  readonly culpritKind: string
+  readonly culprit: string
+  readonly node: string
+  readonly minutes: number
+  readonly count: number
+  readonly waitNs: number
+  readonly lastSeen: string
+}
+
+/** The most pairs that the broker lists. */
+const MAX_PAIRS = 10_000
+
+/** The minutes of a victim and a culprit as one row, the longest wait first. */
+function rowsOf({ pairs, names }: Contention): readonly Row[] {
+  const rows = new Map<string, Row>()
+  for (const pair of pairs) {
+    const { victim_container_uid: uid, culprit_kind: culpritKind, culprit_ref: culprit, node } = pair
+    const key = JSON.stringify([uid, culpritKind, culprit, node])
+    const before = rows.get(key)
+    rows.set(key, {
+      ...{ namespace: pair.victim_namespace, victim: names?.get(uid) ?? uid, culpritKind, culprit, node },
+      minutes: (before?.minutes ?? 0) + 1,
+      count: (before?.count ?? 0) + pair.count,
+      waitNs: (before?.waitNs ?? 0) + pair.wait_ns,
+      lastSeen: before !== undefined && before.lastSeen > pair.ts ? before.lastSeen : pair.ts,
+    })
+  }
+  return [...rows.values()].sort((a, b) => b.waitNs - a.waitNs)
+}
+
+interface Latest {
+  readonly containers: readonly {
+    readonly container_uid: string
+    readonly pod_name: string
+    readonly container: string
+  }[]
+}
+
+async function namesOf(context: CliContext, flags: ListFlags, namespace: string): Promise<[string, string][]> {
+  const bytes = await ask(context, flags, {
+    ...{ method: 'GET', path: ['compute', 'latest'], query: { namespace }, expects: 'application/json' },
+  })
+  return answerOf<Latest>(bytes).containers.map((one) => [one.container_uid, `${one.pod_name}/${one.container}`])
+}
+
+export const contention = listing<Contention, Row>({
+  route: '/compute/contention',
+  askedOf: (_, { namespace, node }) => {
+    if (namespace === undefined && node === undefined) throw new Failure('expected --namespace or --node', EXIT.usage)
+    return { path: ['compute', 'contention'], query: {} }
+  },
+  read: async (context, flags, { bytes, answer: { pairs } }) => {
+    const namespaces = new Set(pairs.map(({ victim_namespace }) => victim_namespace))
+    const names: [string, string][] = []
+    for (const namespace of namespaces) names.push(...(await namesOf(context, flags, namespace)))
+    return { bytes, answer: { pairs, names: new Map(names) } }
+  },
+  rowsOf,
+  columns: [
+    { header: 'NAMESPACE', of: ({ namespace }) => namespace },
+    { header: 'VICTIM', of: ({ victim }) => victim },
+    { header: 'CULPRIT', of: ({ culprit }) => culprit },
+    { header: 'COUNT', of: ({ count }) => count },
+    waitColumn('WAIT', ({ waitNs }) => waitNs),
+    { header: 'MINUTES', of: ({ minutes }) => minutes },
+    { header: 'LAST SEEN', of: ({ lastSeen }) => lastSeen, isTime: true },
+    { header: 'CULPRIT KIND', of: ({ culpritKind }) => culpritKind, isWide: true },
+    { header: 'NODE', of: ({ node }) => node, isWide: true },
+  ],
+  nameOf: ({ namespace, victim }) => `${namespace}/${victim}`,
+  said: ({ pairs }) =>
+    pairs.length < MAX_PAIRS
+      ? []
+      : [`the broker lists ${MAX_PAIRS} minutes at most: narrow it with --node or --minutes`],
+  brief: 'Show which containers waited for a processor, and for whom',
+  description: [
+    'Needs --namespace or --node. A row adds up the minutes of a victim and a culprit; -o json has each minute.',
+    'An empty list says something only where nodes have the contention probe: see ctb nodes.',
+  ],
+  examples: [
+    { words: 'contention -n shop', what: 'Who waits in a namespace.' },
+    { words: 'contention --node node-1 --minutes 120', what: 'On a node, for two hours.' },
+  ],
+})
