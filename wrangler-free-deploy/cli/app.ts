@@ -1,5 +1,7 @@
 import { type Application, buildApplication, buildCommand, buildRouteMap, text_en } from '@stricli/core'
 import { VERSION } from '../../lib/version.ts'
+import { edges } from './commands/edges.ts'
+import { flows } from './commands/flows.ts'
 import { images } from './commands/images.ts'
 import type { CliContext } from './context.ts'
 import { EXIT, Failure } from './failure.ts'
@@ -28,7 +30,7 @@ function messageOf(error: unknown): string {
 /** The command line of the broker. */
 export const app: Application<CliContext> = buildApplication(
   buildRouteMap({
-    routes: { images, policy, version },
+    routes: { edges, flows, images, policy, version },
     docs: {
       brief: 'Ask the cluster telemetry broker',
       fullDescription: [

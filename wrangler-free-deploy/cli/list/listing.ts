@@ -6,7 +6,7 @@ import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { connectionFlags, valued } from '../flags.ts'
-import { type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
+import { isOfRows, type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
 import { type Answers, answerOf, type Page, show, type View } from '../output/show.ts'
 import { instantBefore } from './moment.ts'
 
@@ -35,6 +35,10 @@ interface Listing<Answer, Row> extends View<Answer, Row> {
   readonly without?: readonly string[]
   /** The place after which the next page begins; null on the last one. */
   readonly nextOf?: (answer: Answer) => string | number | null | undefined
+  /** Rows that are asked for at once, where the most that the route allows are too many. */
+  readonly pageRows?: number
+  /** `--limit` where it is not given; by default all. */
+  readonly defaultRows?: number
   readonly brief: string
   readonly description?: readonly string[]
   /** Calls for the manual, with what each is for. */
@@ -56,13 +60,18 @@ const lastFlag = valued('DISTANCE', 'Since so long ago: 15m, 6h, 7d, 2w; instead
 
 /** A command that lists what a route answers, page after page. */
 export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliContext> {
-  const { route, argument, without = [], brief, description = [] } = spec
+  const { route, argument, without = [], defaultRows, brief, description = [] } = spec
   const flags = flagsOf(route, [...without, 'limit'])
   const hasSince = 'since' in flags
+  const limited = (given: ListFlags): ListFlags =>
+    defaultRows === undefined ? given : { limit: String(defaultRows), ...given }
+  // A format that shows one answer as it is shows as much of it as there may be.
+  const maxRowsOf = (given: ListFlags) =>
+    isOfRows(given) && spec.pageRows !== undefined ? spec.pageRows : pageRows(route)
   async function func(this: CliContext, given: ListFlags, ...words: string[]): Promise<void> {
     const asked = spec.askedOf?.(words[0], given) ?? { path: route.split('/').slice(1), query: {} }
     const query = { ...queryOf(route, given), ...windowOf(given), ...asked.query }
-    await showPages(this, given, { path: asked.path, query }, spec, spec.nextOf, pageRows(route))
+    await showPages(this, limited(given), { path: asked.path, query }, spec, spec.nextOf, maxRowsOf(given))
   }
   return buildCommand<ListFlags, string[], CliContext>({
     func,

@@ -24,6 +24,8 @@ export interface View<Answer, Row> {
   readonly nameOf: (row: Row) => string
   /** What has to be known beside the rows, for stderr. */
   readonly said?: (answer: Answer) => readonly string[]
+  /** The facts of several pages as those of one, without their rows; by default those of each page are said. */
+  readonly together?: (before: Answer, page: Answer) => Answer
 }
 
 /** The answers one after another; `isLast` of a page tells whether there are more. */
@@ -47,13 +49,15 @@ export async function show<Answer, Row>(
   const isTerminal = sink.columns !== null
   const cleaned = (text: string) => (isTerminal ? cleanText(text) : text)
   const said = new Set<string>()
+  let facts: Answer | null = null
   let left = limit ?? Number.POSITIVE_INFINITY
   let isCut = false
   let count = 0
 
   const writer = rowWriter()
   for await (const { bytes, answer } of pages()) {
-    for (const line of view.said?.(answer) ?? []) said.add(line)
+    if (view.together) facts = facts === null ? answer : view.together(facts, answer)
+    else for (const line of view.said?.(answer) ?? []) said.add(line)
     if (writer === null) {
       await writeWhole(bytes, answer)
       isCut = hasMore(answer)
@@ -68,6 +72,7 @@ export async function show<Answer, Row>(
   }
   await writer?.end()
   await sink.end()
+  if (facts !== null) for (const line of view.said?.(facts) ?? []) said.add(line)
   for (const line of said) context.say(line)
   if (count === 0 && (format === 'table' || format === 'wide')) context.say('nothing was found')
   if (isCut)
