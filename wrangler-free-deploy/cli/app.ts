@@ -38,7 +38,7 @@ export const app: Application<CliContext> = buildApplication(
         '',
         'The token comes from CTB_TOKEN, KGUARDIAN_BROKER_TOKEN or --token-file, never from an argument.',
         'Exit codes: 0 done, 1 what was asked about is so, 2 usage, 3 not found, 4 token, 5 refused as partial,',
-        '6 the broker cannot be reached, 70 a fault of ctb, 130 interrupted.',
+        '6 the broker cannot be reached, 7 a stream or an export ended early, 70 a fault of ctb, 130 interrupted.',
       ].join('\n'),
     },
   }),

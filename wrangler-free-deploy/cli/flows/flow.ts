@@ -57,10 +57,7 @@ export const flowColumns: readonly Column<Flow>[] = [
   { header: 'UUID', of: (flow) => flow.uuid, isWide: true },
 ]
 
-export const flowFactsText = ({
-  observedSince,
-  unstamped,
-}: Pick<FlowFacts, 'observedSince' | 'unstamped'>): string[] => [
+export const flowFactsText = ({ observedSince = null, unstamped = 0 }: Partial<FlowFacts>): string[] => [
   observedSince === null ? 'no flow was ever stored' : `flows are kept since ${momentText(observedSince)}`,
   ...unstampedText(unstamped),
 ]

@@ -25,7 +25,4 @@ export const momentText = (time: string): string => timeText(time, true)
 export const unstampedText = (unstamped: number): string[] =>
   unstamped === 0
     ? []
-    : [
-        `${counted(unstamped, 'flow')} left out: it was not recorded whether the filter matches their workload, ` +
-          'label or node',
-      ]
+    : [`${counted(unstamped, 'flow')} left out: no workload, label or node was recorded to put the filter to`]

@@ -39,6 +39,11 @@ interface Listing<Answer, Row> extends View<Answer, Row> {
   readonly pageRows?: number
   /** `--limit` where it is not given; by default all. */
   readonly defaultRows?: number
+  /** Flags beside those of the route, and their short names. */
+  readonly flags?: Readonly<Record<string, object>>
+  readonly aliases?: Readonly<Record<string, string>>
+  /** Shows what is not a list of pages; false where it is one. */
+  readonly otherwise?: (context: CliContext, flags: ListFlags, asked: Asked) => Promise<boolean>
   readonly brief: string
   readonly description?: readonly string[]
   /** Calls for the manual, with what each is for. */
@@ -64,19 +69,24 @@ export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliCon
   const flags = flagsOf(route, [...without, 'limit'])
   const hasSince = 'since' in flags
   const limited = (given: ListFlags): ListFlags =>
-    defaultRows === undefined ? given : { limit: String(defaultRows), ...given }
+    defaultRows === undefined ? given : { ...given, limit: given.limit ?? String(defaultRows) }
   // A format that shows one answer as it is shows as much of it as there may be.
   const maxRowsOf = (given: ListFlags) =>
     isOfRows(given) && spec.pageRows !== undefined ? spec.pageRows : pageRows(route)
   async function func(this: CliContext, given: ListFlags, ...words: string[]): Promise<void> {
     const asked = spec.askedOf?.(words[0], given) ?? { path: route.split('/').slice(1), query: {} }
     const query = { ...queryOf(route, given), ...windowOf(given), ...asked.query }
+    if (await spec.otherwise?.(this, given, { path: asked.path, query })) return
     await showPages(this, limited(given), { path: asked.path, query }, spec, spec.nextOf, maxRowsOf(given))
   }
   return buildCommand<ListFlags, string[], CliContext>({
     func,
     parameters: {
-      aliases: { ...outputAliases, ...('namespace' in flags && { n: 'namespace', A: 'allNamespaces' }) } as never,
+      aliases: {
+        ...outputAliases,
+        ...('namespace' in flags && { n: 'namespace', A: 'allNamespaces' }),
+        ...spec.aliases,
+      } as never,
       positional: {
         kind: 'array',
         parameter: { parse: String, ...(argument ?? { placeholder: '', brief: '' }) },
@@ -91,6 +101,7 @@ export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliCon
         }),
         ...(hasSince && { last: lastFlag }),
         ...(spec.nextOf && { limit: limitFlag }),
+        ...spec.flags,
         ...outputFlags,
         ...connectionFlags,
       } as never,
