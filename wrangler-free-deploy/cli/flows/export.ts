@@ -7,6 +7,7 @@ import { EXIT, Failure } from '../failure.ts'
 import { type ListFlags, limitOf } from '../list/listing.ts'
 import { counted } from '../output/lines.ts'
 import { progressOf } from '../output/progress.ts'
+import { releaser } from '../output/release.ts'
 import { type Sink, sinkOf } from '../output/sink.ts'
 import { flowFactsText } from './flow.ts'
 import { csv, type Form, jsonLines } from './forms.ts'
@@ -57,6 +58,7 @@ interface Copying {
 async function copy(answer: IncomingMessage, form: Form, sink: Sink, { most, out, context }: Copying): Promise<number> {
   const isTerminal = sink.columns !== null
   const tell = progressOf(isTerminal ? null : context.showProgress)
+  const release = releaser()
   const limit = most === null ? Number.POSITIVE_INFINITY : most + form.heads
   let count = 0
   try {
@@ -65,6 +67,7 @@ async function copy(answer: IncomingMessage, form: Form, sink: Sink, { most, out
       count += flows.count
       if (flows.bytes.length > 0) await sink.write(isTerminal ? form.clean(flows.bytes.toString()) : flows.bytes)
       tell(count)
+      release(rows.bytes.length)
     }
     if (count !== most && form.factsOf(answer) === null) throw new Error('it has no last line')
   } catch (error) {
