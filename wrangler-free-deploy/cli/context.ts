@@ -25,7 +25,15 @@ const CLEARED_LINE = '\r\u001b[K'
 
 export function contextOf(own: NodeJS.Process): CliContext {
   const { env, stdout, stderr } = own
-  const say = (text: string) => void stderr.write(`${stderr.isTTY ? CLEARED_LINE : ''}${cleanText(text)}\n`)
+  let isProgressShown = false
+  const say = (text: string) => {
+    stderr.write(`${isProgressShown ? CLEARED_LINE : ''}${cleanText(text)}\n`)
+    isProgressShown = false
+  }
+  const showProgress = (text: string) => {
+    stderr.write(`${CLEARED_LINE}${cleanText(text)}`)
+    isProgressShown = true
+  }
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     // The reader, such as head, has enough.
     if (error.code === 'EPIPE') own.exit()
@@ -40,7 +48,7 @@ export function contextOf(own: NodeJS.Process): CliContext {
       stderr: { write: (text) => void stderr.write(cleanText(text)) },
     },
     ...{ env, say },
-    showProgress: stderr.isTTY ? (text) => void stderr.write(`${CLEARED_LINE}${cleanText(text)}`) : null,
+    showProgress: stderr.isTTY ? showProgress : null,
     // Node opens it when it is asked for.
     get stdin() {
       return own.stdin
