@@ -26,10 +26,11 @@ const CLEARED_LINE = '\r\u001b[K'
 export function contextOf(own: NodeJS.Process): CliContext {
   const { env, stdout, stderr } = own
   let isProgressShown = false
-  const say = (text: string) => {
-    stderr.write(`${isProgressShown ? CLEARED_LINE : ''}${cleanText(text)}\n`)
+  const writeError = (text: string) => {
+    stderr.write(`${isProgressShown ? CLEARED_LINE : ''}${cleanText(text)}`)
     isProgressShown = false
   }
+  const say = (text: string) => writeError(`${text}\n`)
   const showProgress = (text: string) => {
     stderr.write(`${CLEARED_LINE}${cleanText(text)}`)
     isProgressShown = true
@@ -45,7 +46,7 @@ export function contextOf(own: NodeJS.Process): CliContext {
   return {
     process: {
       stdout: { write: (text) => void stdout.write(text) },
-      stderr: { write: (text) => void stderr.write(cleanText(text)) },
+      stderr: { write: writeError },
     },
     ...{ env, say },
     showProgress: stderr.isTTY ? showProgress : null,

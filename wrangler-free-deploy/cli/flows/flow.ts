@@ -57,6 +57,21 @@ export const flowColumns: readonly Column<Flow>[] = [
   { header: 'UUID', of: (flow) => flow.uuid, isWide: true },
 ]
 
+/** A flow of a stream that is followed. */
+export interface FollowedFlow extends Flow {
+  /** It was told before, and more became known of it. */
+  readonly update: boolean
+}
+
+/** Widths that fit most of the rows to come. */
+const LIVE_WIDTHS: Readonly<Record<string, number>> = { FROM: 32, TO: 32, PORT: 5, PROTO: 5 }
+
+export const followedColumns: readonly Column<FollowedFlow>[] = [
+  flowColumns[0]!,
+  { header: 'EVENT', of: ({ update }) => (update ? 'update' : 'new'), minWidth: 'update'.length },
+  ...flowColumns.slice(1).map((column) => ({ ...column, minWidth: LIVE_WIDTHS[column.header] ?? 0 })),
+]
+
 export const flowFactsText = ({ observedSince = null, unstamped = 0 }: Partial<FlowFacts>): string[] => [
   observedSince === null ? 'no flow was ever stored' : `flows are kept since ${momentText(observedSince)}`,
   ...unstampedText(unstamped),

@@ -12,6 +12,8 @@ export interface Column<Row> {
   readonly isWide?: true
   /** The value is a time of the API. */
   readonly isTime?: true
+  /** Characters at least, for a table whose rows are not known when it begins. */
+  readonly minWidth?: number
   readonly colourOf?: (row: Row) => Colour | null
 }
 

@@ -54,7 +54,7 @@ export async function show<Answer, Row>(
   let isCut = false
   let count = 0
 
-  const writer = rowWriter()
+  const writer = rowWriter(context, flags, sink, view)
   for await (const { bytes, answer } of pages()) {
     if (view.together) facts = facts === null ? answer : view.together(facts, answer)
     else for (const line of view.said?.(answer) ?? []) said.add(line)
@@ -70,7 +70,7 @@ export async function show<Answer, Row>(
     left -= Math.min(left, rows.length)
     if (left === 0) break
   }
-  await writer?.end()
+  await writer?.flush()
   await sink.end()
   if (facts !== null) for (const line of view.said?.(facts) ?? []) said.add(line)
   for (const line of said) context.say(line)
@@ -84,36 +84,48 @@ export async function show<Answer, Row>(
     const { yamlOf } = await import('./yaml.ts')
     return sink.write(cleaned(yamlOf(answer)))
   }
+}
 
-  /** Null for the formats that show an answer as a whole. */
-  function rowWriter() {
-    if (format === 'table' || format === 'wide') {
-      const table = new TableWriter<Row>(sink, view.columns, {
-        ...{ isWide: format === 'wide', isUtc: flags.utc === true, hasHeaders: flags.noHeaders !== true },
-        isColoured: (isTerminal || flags.color === 'always') && isColoured(context, flags.color),
-      })
-      return { write: (rows: readonly Row[]) => table.write(rows), end: () => table.flush() }
-    }
-    if (format === 'csv') {
-      let head = flags.noHeaders === true ? '' : headOf(view.columns)
-      const write = async (rows: readonly Row[]) => {
-        const lines = rows.map((row) => lineOf(view.columns, row)).join('')
-        await sink.write(cleaned(head + lines))
-        head = ''
-      }
-      return { write, end: async () => {} }
-    }
-    if (format === 'ndjson')
-      return linesOf((row) => (isTerminal ? cleanJson(JSON.stringify(row)) : JSON.stringify(row)), sink)
-    return format === 'name' ? linesOf((row) => oneLine(view.nameOf(row)), sink) : null
+/** Writes rows as they come. */
+export interface RowWriter<Row> {
+  readonly write: (rows: readonly Row[]) => Promise<void>
+  /** Writes what waits for further rows. */
+  readonly flush: () => Promise<void>
+}
+
+/** Null for the formats that show an answer as a whole. */
+export function rowWriter<Row>(
+  context: CliContext,
+  flags: OutputFlags,
+  sink: Sink,
+  { columns, nameOf }: Pick<View<unknown, Row>, 'columns' | 'nameOf'>,
+): RowWriter<Row> | null {
+  const { format } = formatOf(flags)
+  const isTerminal = sink.columns !== null
+  if (format === 'table' || format === 'wide') {
+    return new TableWriter<Row>(sink, columns, {
+      ...{ isWide: format === 'wide', isUtc: flags.utc === true, hasHeaders: flags.noHeaders !== true },
+      isColoured: (isTerminal || flags.color === 'always') && isColoured(context, flags.color),
+    })
   }
-
-  function linesOf(textOf: (row: Row) => string, to: Sink) {
+  const flush = async () => {}
+  if (format === 'csv') {
+    let head = flags.noHeaders === true ? '' : headOf(columns)
     const write = async (rows: readonly Row[]) => {
-      if (rows.length > 0) await to.write(rows.map((row) => `${textOf(row)}\n`).join(''))
+      const lines = head + rows.map((row) => lineOf(columns, row)).join('')
+      head = ''
+      await sink.write(isTerminal ? cleanText(lines) : lines)
     }
-    return { write, end: async () => {} }
+    return { write, flush }
   }
+  const linesOf = (textOf: (row: Row) => string) => ({
+    async write(rows: readonly Row[]) {
+      if (rows.length > 0) await sink.write(rows.map((row) => `${textOf(row)}\n`).join(''))
+    },
+    flush,
+  })
+  if (format === 'ndjson') return linesOf((row) => (isTerminal ? cleanJson(JSON.stringify(row)) : JSON.stringify(row)))
+  return format === 'name' ? linesOf((row) => oneLine(nameOf(row))) : null
 }
 
 const endedLine = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`)
