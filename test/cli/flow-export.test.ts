@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import test from 'node:test'
 import { progressOf } from '../../wrangler-free-deploy/cli/output/progress.ts'
@@ -117,6 +117,13 @@ test('a file appears when it is whole, and an earlier one stays until then', asy
   const refused = await real(['flows', '-o', 'ndjson', '--out', pathOf('no/folder')])
   assert.equal(refused.code, 2)
   assert.match(refused.err, /^--out \S+: there is no such file$/m)
+  const folder = await real(['flows', '-o', 'ndjson', '--out', pathOf('.')])
+  assert.deepEqual([folder.code, folder.err.includes('this is a folder')], [2, true])
+  if (!existsSync('/dev/full')) return
+  symlinkSync('/dev/full', pathOf('full.partial'))
+  const full = await real(['flows', '-o', 'ndjson', '--out', pathOf('full')])
+  assert.equal(full.code, 7)
+  assert.match(full.err, /^--out \S+full: ENOSPC/m)
 })
 
 test('on a terminal nothing of a stream acts on it', async () => {

@@ -1,4 +1,7 @@
 /** Flows and edges, in front of a broker that knows a cluster. */
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
 import { startCluster } from './cluster.ts'
 import { golden } from './golden.ts'
 import { inProcess } from './in-process.ts'
@@ -42,3 +45,15 @@ golden(
     ['edges', '--group', 'pod'],
   ],
 )
+
+test('a dropped connection is red on a terminal, whose width cuts the rows', async () => {
+  for (const [command, columns] of [
+    ['flows', 60],
+    ['edges', 90],
+  ] as const) {
+    const { out } = await ctb([command], { columns })
+    assert.ok(out.includes('\u001b[31mDROP\u001b[0m'))
+    const lines = stripVTControlCharacters(out).split('\n')
+    assert.ok(lines.every((line) => [...line].length <= columns) && lines.some((line) => line.endsWith('…')))
+  }
+})

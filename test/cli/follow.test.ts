@@ -5,6 +5,8 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import test, { after } from 'node:test'
+import { lateResolve } from '../../jobs/late-resolve.ts'
+import { runPass } from '../../jobs/pass.ts'
 import { close, listen } from '../../lib/http/server/listen.ts'
 import { open, partsOf } from '../../wrangler-free-deploy/cli/connection/ask.ts'
 import { startApp, TOKENS } from '../support/app.ts'
@@ -21,6 +23,8 @@ after(() => close(server, 0))
 const url = `http://127.0.0.1:${address.port}`
 const real = inProcess(url)
 
+const naiveNow = () => new Date().toISOString().slice(0, 19)
+
 let n = 0
 /** Stores flows, and returns their names. */
 async function store(count: number): Promise<string[]> {
@@ -28,7 +32,7 @@ async function store(count: number): Promise<string[]> {
   const flows = names.map((uuid, i) => ({
     ...{ uuid, pod_name: 'web-1', pod_namespace: 'shop', pod_ip: '10.0.0.1', pod_port: '0', ip_protocol: 'TCP' },
     ...{ traffic_type: 'EGRESS', traffic_in_out_ip: '192.0.2.1', traffic_in_out_port: String(n - count + i + 1) },
-    ...{ decision: 'ALLOW', time_stamp: new Date().toISOString().slice(0, 19) },
+    ...{ decision: 'ALLOW', time_stamp: naiveNow() },
   }))
   const answer = await broker.post('/pod/traffic/batch', flows, { token: TOKENS.BROKER_TOKEN_INGEST })
   assert.equal(answer.status, 200, answer.text)
@@ -100,6 +104,22 @@ test('a follow goes on over the end of its stream, a break and a restart of the 
   await becomes(next.rows, stored.slice(-2))
   assert.equal(next.seen.err, `goes on from ${file}\n`)
   await next.end('SIGINT')
+})
+
+test('a flow of which more becomes known comes again, as an update', async () => {
+  const file = pathOf('updates')
+  const follow = start(['--utc', '--resume-file', file])
+  await until('it has a place', () => existsSync(file))
+  await store(1)
+  await until('the flow', () => follow.rows().length === 2)
+  const svc = { svc_ip: '192.0.2.1', svc_name: 'db', svc_namespace: 'shop', time_stamp: naiveNow() }
+  assert.equal((await broker.post('/svc/spec', svc, { token: TOKENS.BROKER_TOKEN_INGEST })).status, 200)
+  const { config, log } = broker.deps
+  await runPass(lateResolve, { config, db: broker.db, log, signal: AbortSignal.timeout(60_000) })
+  await until('the update', () => follow.rows().some((row) => row.includes('update')))
+  await follow.end('SIGINT')
+  assert.match(follow.rows()[1]!, /^\S+Z {2}new {5}ALLOW {4}shop\/web-1 +unresolved 192\.0\.2\.1 +\d+ +TCP {4}from$/)
+  assert.match(follow.rows()[2]!, /^\S+Z {2}update {2}ALLOW {4}shop\/web-1 +shop\/Service\/db +\d+ +TCP {4}from$/)
 })
 
 test('over kill -9 no flow is missing, and each that was kept comes once', async () => {

@@ -54,7 +54,7 @@ export const flows = listing<FlowPage, Flow>({
     'A follow reconnects by itself. With --resume-file no flow is missing after an end at any time; those of the last',
     'group (at most 1000) come twice if the process was killed between writing them and keeping its place.',
     'The event "update" is a flow that came before, of which more became known: its peer, or the workload of its pod.',
-    'Exit code 7: the list ended early. With --out FILE the rest is in FILE.partial then, and there is no FILE;',
+    'Exit code 7: the list ended early. With --out FILE what came is in FILE.partial then, and there is no FILE;',
     'or a follow cannot go on from its place, which is too old or of another database.',
   ],
   examples: [

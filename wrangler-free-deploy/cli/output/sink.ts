@@ -1,6 +1,6 @@
 /** Where a command writes: stdout, or a file that appears whole or not at all. */
 
-import { closeSync, openSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { reasonOf } from '../input.ts'
@@ -18,22 +18,24 @@ export interface Sink {
 export async function sinkOf(context: CliContext, file: string | undefined): Promise<Sink> {
   if (file === undefined) return { columns: context.columns, write: (data) => context.write(data), end: async () => {} }
   const partial = `${file}.partial`
-  const attempt = <T>(action: () => T): T => {
+  const attempt = <T>(action: () => T, exitCode: number): T => {
     try {
       return action()
     } catch (error) {
-      throw new Failure(`--out ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`, EXIT.usage)
+      throw new Failure(`--out ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`, exitCode)
     }
   }
-  const descriptor = attempt(() => openSync(partial, 'w'))
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    throw new Failure(`--out ${file}: expected a file, this is a folder`, EXIT.usage)
+  const descriptor = attempt(() => openSync(partial, 'w'), EXIT.usage)
   return {
     columns: null,
     // At once: a stream would hold pieces in memory while the disk is slow.
-    write: async (data) => attempt(() => writeFileSync(descriptor, data)),
+    write: async (data) => attempt(() => writeFileSync(descriptor, data), EXIT.endedEarly),
     end: async () =>
       attempt(() => {
         closeSync(descriptor)
         renameSync(partial, file)
-      }),
+      }, EXIT.endedEarly),
   }
 }

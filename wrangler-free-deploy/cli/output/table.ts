@@ -74,7 +74,7 @@ export class TableWriter<Row> {
         at += cell.length + GAP.length
         const colour = colours[i]
         const text = part.slice(0, cell.trimEnd().length)
-        return colour ? `${CODES[colour]}${text}${PLAIN}${part.slice(text.length)}` : part
+        return colour && text !== '' ? `${CODES[colour]}${text}${PLAIN}${part.slice(text.length)}` : part
       })
       .join('')
   }
