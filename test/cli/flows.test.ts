@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
+import { startStub } from '../support/stub.ts'
 import { startCluster } from './cluster.ts'
 import { golden } from './golden.ts'
 import { inProcess } from './in-process.ts'
@@ -56,4 +57,27 @@ test('a dropped connection is red on a terminal, whose width cuts the rows', asy
     const lines = stripVTControlCharacters(out).split('\n')
     assert.ok(lines.every((line) => [...line].length <= columns) && lines.some((line) => line.endsWith('…')))
   }
+})
+
+test('the facts of several pages are those of the list', async () => {
+  const row = { uuid: 'a', time_stamp: '2026-01-31T09:00:00', decision: null, traffic_type: null, ip_protocol: null }
+  const flow = { ...row, pod_namespace: null, pod_name: null, drop_cause: null, syn_retries: null }
+  const side = { kind: null, namespace: null, name: null, workload: null, ip: null, port: null }
+  const items = Array.from({ length: 600 }, () => ({ ...flow, from: side, to: side }))
+  const page = { items, observedSince: '2026-01-31T09:00:00', observedUntil: '2026-01-31T09:00:00', unstamped: 2 }
+  const stub = await startStub(({ query }) => ({
+    json: { ...page, nextAfter: query.after === undefined ? 'b' : query.after === 'b' ? 'c' : null },
+  }))
+  const few = await inProcess(stub.url)(['flows'])
+  assert.equal(few.out.split('\n').length, 1_000 + 2)
+  const leftOut = 'flows left out: no workload, label or node was recorded to put the filter to'
+  const kept = 'flows are kept since 2026-01-31T09:00:00Z'
+  assert.equal(few.err, `${kept}\n4 ${leftOut}\nthere are more: see --limit\n`)
+  const all = await inProcess(stub.url)(['flows', '--limit', 'all'])
+  assert.equal(all.out.split('\n').length, 1_800 + 2)
+  assert.equal(all.err, `${kept}\n6 ${leftOut}\n`)
+  assert.deepEqual(
+    stub.heard.map(({ query }) => query.limit),
+    ['1000', '1000', '2000', '2000', '2000'],
+  )
 })

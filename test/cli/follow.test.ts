@@ -248,7 +248,7 @@ test('flows are written when the token behind them is there, and those behind it
   assert.equal(
     err,
     `the stream broke: it has no last line: goes on at once
-the stream ended: goes on in 0.25 s
+the stream ended: goes on at once
 --resume-file ${file}: resume: too old
 remove ${file} and follow again with --since or --last
 `,
@@ -267,8 +267,8 @@ test('a connection that is reset, and 503 for any time, end no follow; a token t
   assert.deepEqual([code, out.replace(/^a\n/, '')], [4, 'b\n'])
   const said = err.split('\n')
   assert.equal(said[0], 'too many: asked again in 0 s (1 of 3)')
-  assert.match(said[1]!, /^the stream broke: .*: goes on at once$/)
-  assert.ok(said.includes('too many: goes on in 0.25 s'), err)
+  assert.match(said[1]!, /^the stream broke: .*: goes on (at once|in 0\.25 s)$/)
+  assert.match(err, /^too many: goes on in 0\.(25|5) s$/m)
   assert.equal(said.at(-2), 'missing or invalid bearer token')
 })
 

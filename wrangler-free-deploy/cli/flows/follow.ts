@@ -21,7 +21,7 @@ import { readResume, writeResume } from './resume-file.ts'
 
 /** Three heartbeats. */
 const SILENCE_MS = 45_000
-/** Before the second attempt; twice as long before each further one. */
+/** After a stream without flows; twice as long after each further one. */
 const FIRST_WAIT_MS = 250
 const MAX_WAIT_MS = 30_000
 const MS_PER_SECOND = 1_000
@@ -43,6 +43,7 @@ export async function followFlows(context: CliContext, flags: FollowFlags, query
   if (resume !== null) context.say(`goes on from ${file}`)
 
   let hasBegun = false
+  let hasFlows = false
   /** Returns when the stream ended as it should. */
   async function followStream(): Promise<void> {
     const answer = await open(context, flags, question())
@@ -52,6 +53,7 @@ export async function followFlows(context: CliContext, flags: FollowFlags, query
         if (group.flows.length > 0) {
           await writer.write(group.flows)
           await writer.flush()
+          hasFlows = true
         }
         resume = group.resume
         if (file !== undefined) writeResume(file, resume)
@@ -63,8 +65,9 @@ export async function followFlows(context: CliContext, flags: FollowFlags, query
     throw new Error('it has no last line')
   }
 
-  for (let attempts = 0; ; attempts++) {
+  for (let waitMs = 0; ; ) {
     const beganAt = performance.now()
+    hasFlows = false
     let why = 'the stream ended'
     try {
       await followStream()
@@ -72,9 +75,9 @@ export async function followFlows(context: CliContext, flags: FollowFlags, query
       if (error instanceof Failure && (error.exitCode !== EXIT.notReachable || !hasBegun)) throw explained(error, file)
       why = error instanceof Failure ? error.message : `the stream broke: ${(error as Error).message}`
     }
-    if (performance.now() - beganAt > MAX_WAIT_MS) attempts = 0
-    const waitMs = attempts === 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (attempts - 1), MAX_WAIT_MS)
-    context.say(`${why}: goes on ${waitMs === 0 ? 'at once' : `in ${waitMs / MS_PER_SECOND} s`}`)
+    const isWell = hasFlows || performance.now() - beganAt > MAX_WAIT_MS
+    waitMs = isWell ? 0 : Math.min(Math.max(FIRST_WAIT_MS, 2 * waitMs), MAX_WAIT_MS)
+    context.say(`${why}: goes on ${isWell ? 'at once' : `in ${waitMs / MS_PER_SECOND} s`}`)
     await delay(waitMs)
   }
 }
