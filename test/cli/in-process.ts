@@ -30,6 +30,7 @@ export const inProcess =
         yield Buffer.from(input)
       })(),
       write: async (data) => void out.push(data.toString()),
+      showProgress: null,
       say: (text) => void err.push(`${cleanText(text)}\n`),
       exitWith: (given) => {
         code = given

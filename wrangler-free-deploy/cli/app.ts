@@ -6,8 +6,10 @@ import { contention } from './commands/contention.ts'
 import { coverage } from './commands/coverage.ts'
 import { decisions } from './commands/decisions.ts'
 import { diff } from './commands/diff.ts'
+import { edges } from './commands/edges.ts'
 import { exposure } from './commands/exposure.ts'
 import { findings } from './commands/findings.ts'
+import { flows } from './commands/flows.ts'
 import { getPath } from './commands/get.ts'
 import { images } from './commands/images.ts'
 import { nodes } from './commands/nodes.ts'
@@ -66,8 +68,10 @@ export const app: Application<CliContext> = buildApplication(
       coverage,
       decisions,
       diff,
+      edges,
       exposure,
       findings,
+      flows,
       get: getPath,
       images,
       nodes,

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { CommandContext, StricliProcess } from '@stricli/core'
 import { EXIT } from './failure.ts'
 import { cleanText } from './output/clean.ts'
@@ -9,10 +8,12 @@ export interface CliContext extends CommandContext {
   readonly process: StricliProcess
   readonly env: NodeJS.ProcessEnv
   readonly stdin: AsyncIterable<Buffer>
-  /** Writes to stdout as it is; resolves when more may be written. */
+  /** Writes to stdout as it is; resolves when it is written. */
   readonly write: (data: string | Buffer) => Promise<void>
   /** Writes lines for people to stderr. */
   readonly say: (text: string) => void
+  /** Shows a line on the terminal of stderr, until the next one or the next lines; null if stderr is none. */
+  readonly showProgress: ((text: string) => void) | null
   /** Sets the exit code, before anything is written: a reader that has enough ends the process. */
   readonly exitWith: (code: number) => void
   /** The columns of the terminal; null if stdout is none. */
@@ -20,10 +21,20 @@ export interface CliContext extends CommandContext {
 }
 
 const DEFAULT_COLUMNS = 80
+const CLEARED_LINE = '\r\u001b[K'
 
 export function contextOf(own: NodeJS.Process): CliContext {
   const { env, stdout, stderr } = own
-  const say = (text: string) => void stderr.write(`${cleanText(text)}\n`)
+  let isProgressShown = false
+  const writeError = (text: string) => {
+    stderr.write(`${isProgressShown ? CLEARED_LINE : ''}${cleanText(text)}`)
+    isProgressShown = false
+  }
+  const say = (text: string) => writeError(`${text}\n`)
+  const showProgress = (text: string) => {
+    stderr.write(`${CLEARED_LINE}${cleanText(text)}`)
+    isProgressShown = true
+  }
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     // The reader, such as head, has enough.
     if (error.code === 'EPIPE') own.exit()
@@ -35,16 +46,16 @@ export function contextOf(own: NodeJS.Process): CliContext {
   return {
     process: {
       stdout: { write: (text) => void stdout.write(text) },
-      stderr: { write: (text) => void stderr.write(cleanText(text)) },
+      stderr: { write: writeError },
     },
     ...{ env, say },
+    showProgress: stderr.isTTY ? showProgress : null,
     // Node opens it when it is asked for.
     get stdin() {
       return own.stdin
     },
-    async write(data) {
-      if (!stdout.write(data)) await once(stdout, 'drain')
-    },
+    // An error ends the process.
+    write: (data) => new Promise((resolve) => void stdout.write(data, (error) => error ?? resolve())),
     exitWith: (code) => {
       own.exitCode = code
     },

@@ -9,7 +9,7 @@ export const EXIT = {
   /** The broker refuses to make something out of incomplete observations. */
   partial: 5,
   notReachable: 6,
-  /** A stream or an export ended before its end: what was written is not all. */
+  /** A stream or an export ended before its end, or a stream cannot go on where it stopped. */
   endedEarly: 7,
   /** A fault of this program or its surroundings, as in sysexits.h: no pipeline takes it for an answer. */
   fault: 70,

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { profileSnapshots } from '../../../jobs/profile-snapshots.ts'
 import { TOKENS } from '../../support/app.ts'
 import { container, digestOf, replica } from '../../support/images.ts'
 import type { SeededApp } from '../cluster.ts'
@@ -115,9 +114,6 @@ export async function seedWorkloads(app: SeededApp): Promise<void> {
     insert into job_run (job, finished_at, duration_ms, rows)
     values ('flow-edges', now() at time zone 'utc', 12, 8),
            ('traffic-retention', now() at time zone 'utc' - interval '3 days', 40, 0)`
-  await profileSnapshots.run({
-    ...{ config: app.deps.config, db: app.db, log: app.deps.log, signal: new AbortController().signal },
-  })
 }
 
 const containerOf = (name: string, image_digest: string) => ({

@@ -33,12 +33,12 @@ export const diff = routeCommand(
     if (second === undefined) {
       if (!first!.includes('/')) throw new Failure('expected DIGEST twice, or NAMESPACE/KIND/NAME', EXIT.usage)
       const path = ['workloads', ...workloadOf(flags.namespace, first!), 'diff']
-      return showPages(context, flags, { path, query: queryOf(WORKLOAD, flags) }, WORKLOAD_VIEW, undefined, undefined)
+      return showPages(context, flags, { path, query: queryOf(WORKLOAD, flags) }, WORKLOAD_VIEW, {})
     }
     const alone = ['from', 'to', 'namespace'].find((name) => flags[name] !== undefined)
     if (alone !== undefined) throw new Failure(`--${alone}: expected a workload, not images`, EXIT.usage)
     const from = await wholeDigest(context, flags, first!)
     const path = ['images', from, 'diff', await wholeDigest(context, flags, second)]
-    return showPages(context, flags, { path, query: {} }, IMAGES_VIEW, undefined, undefined)
+    return showPages(context, flags, { path, query: {} }, IMAGES_VIEW, {})
   },
 )

@@ -97,7 +97,10 @@ export const sbom = routeCommand(
     const path = ['images', await wholeDigest(context, flags, given!), 'sbom']
     const query = queryOf(ROUTE, flags)
     if (!flags.cyclonedx)
-      return showPages(context, flags, { path, query }, view, ({ nextAfter }) => nextAfter, pageRows(ROUTE))
+      return showPages(context, flags, { path, query }, view, {
+        nextOf: ({ nextAfter }) => nextAfter,
+        maxRows: pageRows(ROUTE),
+      })
     return download(context, flags, {
       ...{ method: 'GET', path: [...path, 'cyclonedx'], query, expects: 'application/vnd.cyclonedx+json' },
     })

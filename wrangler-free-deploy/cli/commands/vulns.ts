@@ -37,12 +37,15 @@ export const vulns = routeCommand(
       const gaps = isJudged ? await unscannedTexts(context, flags) : []
       const query = { ...queryOf(CLUSTER, flags), ...windowOf(flags) }
       const view = { ...CLUSTER_VIEW, judge: judgeOf(flags, clusterFacts, gaps) }
-      return showPages(context, flags, { path: ['vulnerabilities'], query }, view, nextOf, pageRows(CLUSTER))
+      return showPages(context, flags, { path: ['vulnerabilities'], query }, view, {
+        nextOf,
+        maxRows: pageRows(CLUSTER),
+      })
     }
     refuse(flags, ['namespace', 'allNamespaces', 'running'], 'expected no DIGEST')
     const path = ['images', await wholeDigest(context, flags, digest), 'vulnerabilities']
     const view = { ...IMAGE_VIEW, judge: judgeOf(flags, imageFacts) }
-    return showPages(context, flags, { path, query: queryOf(IMAGE, flags) }, view, nextOf, pageRows(IMAGE))
+    return showPages(context, flags, { path, query: queryOf(IMAGE, flags) }, view, { nextOf, maxRows: pageRows(IMAGE) })
   },
 )
 

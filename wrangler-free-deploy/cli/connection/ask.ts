@@ -17,6 +17,9 @@ const SILENCE_MS = 120_000
 const ANY_TYPE = '*/*'
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
+/** The type of streams of rows. */
+export const STREAM = 'application/x-ndjson'
+
 export interface Ask {
   readonly method: 'GET' | 'POST'
   /** Its segments, not encoded. */
@@ -45,6 +48,8 @@ export async function open(context: CliContext, flags: ConnectionFlags, question
   const send = senderOf(server, token, await trustedOf(flags), question)
   for (let retries = 0; ; retries++) {
     const answer = await send()
+    // From here on those who read it wait: a reader of theirs that is slow is no silence of the broker.
+    answer.socket.setTimeout(0)
     const { statusCode: status, headers } = answer
     if (status === 200 && (question.expects ?? typeOf(headers)) === typeOf(headers)) return answer
     const text = textOf(headers, await bytesOf(answer))
@@ -95,7 +100,8 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 /** The question as a call of curl, for a shell that has the token in CTB_TOKEN. */
 export function requestText(context: CliContext, flags: ConnectionFlags, question: Ask): string {
   const { method, path, query, body, expects } = question
-  const words = ['curl', '-sS', ...(method === 'GET' ? [] : ['-X', method])]
+  // A stream is shown as it comes.
+  const words = ['curl', expects === STREAM ? '-sSN' : '-sS', ...(method === 'GET' ? [] : ['-X', method])]
   words.push('-H', quoted(`Accept: ${expects ?? ANY_TYPE}`), '-H', '"Authorization: Bearer $CTB_TOKEN"')
   if (body !== undefined) words.push('-H', quoted(`Content-Type: ${body.contentType}`), '--data-binary', '@-')
   if (flags.ca !== undefined) words.push('--cacert', quoted(flags.ca))
@@ -107,11 +113,29 @@ function notReachable({ origin }: URL, { message, code }: NodeJS.ErrnoException)
   return new Failure(`${origin} cannot be reached (--server, CTB_SERVER): ${message || code}`, EXIT.notReachable)
 }
 
+/**
+ * The parts of an answer as they come.
+ * @throws Error where the connection breaks before the end, or the broker is silent for so long
+ */
+export async function* partsOf(answer: http.IncomingMessage, silenceMs = SILENCE_MS): AsyncGenerator<Buffer> {
+  const parts = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+  try {
+    for (;;) {
+      const timer = setTimeout(() => answer.destroy(new Error(`silent for ${silenceMs / MS_PER_SECOND} s`)), silenceMs)
+      const { done, value } = await parts.next().finally(() => clearTimeout(timer))
+      if (done) return
+      yield value
+    }
+  } finally {
+    answer.destroy()
+  }
+}
+
 async function bytesOf(answer: http.IncomingMessage): Promise<Buffer> {
   const parts: Buffer[] = []
   let bytes = 0
   try {
-    for await (const part of answer as AsyncIterable<Buffer>) {
+    for await (const part of partsOf(answer)) {
       bytes += part.length
       if (bytes > MAX_ANSWER_BYTES) throw new Error(`longer than ${MAX_ANSWER_BYTES} bytes`)
       parts.push(part)
@@ -149,6 +173,7 @@ const EXIT_BY_STATUS: Readonly<Record<number, number>> = {
   403: EXIT.token,
   404: EXIT.notFound,
   409: EXIT.partial,
+  410: EXIT.endedEarly,
   413: EXIT.usage,
 }
 

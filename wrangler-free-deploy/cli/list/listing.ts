@@ -6,7 +6,7 @@ import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { connectionFlags, valued } from '../flags.ts'
-import { type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
+import { isOfRows, type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
 import { type Answers, answerOf, type Page, show, type View } from '../output/show.ts'
 import { instantBefore } from './moment.ts'
 import { namespaceOfWorkload, pathOfWorkload, WORKLOAD_PATH, workloadArgument } from './workload.ts'
@@ -42,8 +42,9 @@ interface RouteCommand {
   /** Parameters that have no flag. */
   readonly without?: readonly string[]
   readonly hasLimit: boolean
-  /** Flags that are no parameters. */
+  /** Flags that are no parameters, and the short names of flags. */
   readonly flags?: Readonly<Record<string, object>>
+  readonly aliases?: Readonly<Record<string, string>>
   /** Lines of usage, where they are not those of the argument. */
   readonly usage?: readonly string[]
   readonly brief: string
@@ -62,6 +63,12 @@ interface Listing<Answer, Row> extends View<Answer, Row>, Omit<RouteCommand, 'ro
   readonly read?: (context: CliContext, flags: ListFlags, page: Page<Answer>) => MaybePromise<Page<Answer>>
   /** The place after which the next page begins; null on the last one. */
   readonly nextOf?: (answer: Answer) => string | number | null | undefined
+  /** Rows that are asked for at once, where the most that the route allows are too many. */
+  readonly pageRows?: number
+  /** `--limit` where it is not given; by default all. */
+  readonly defaultRows?: number
+  /** Shows what is not a list of pages; false where it is one. */
+  readonly otherwise?: (context: CliContext, flags: ListFlags, asked: Asked) => Promise<boolean>
   /** Judges the answers, if the flags ask for it. */
   readonly judgeOf?: (flags: ListFlags) => View<Answer, Row>['judge']
 }
@@ -85,6 +92,10 @@ export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliCon
   const isOfWorkload = route.includes(WORKLOAD_PATH)
   const argument = spec.argument ?? (isOfWorkload ? workloadArgument : undefined)
   const flags = { ...(isOfWorkload && { namespace: namespaceOfWorkload }), ...spec.flags }
+  const limited = (given: ListFlags): ListFlags =>
+    spec.defaultRows === undefined ? given : { ...given, limit: given.limit ?? String(spec.defaultRows) }
+  // A format that shows one answer as it is shows as much of it as there may be.
+  const maxRowsOf = (given: ListFlags) => (isOfRows(given) ? (spec.pageRows ?? pageRows(route)) : pageRows(route))
   const pathOf = ({ namespace }: ListFlags, [word]: readonly string[]) =>
     isOfWorkload ? pathOfWorkload(route, namespace, word!) : route.split('/').slice(1)
   return routeCommand(
@@ -95,9 +106,11 @@ export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliCon
     async (context, given, words) => {
       const asked = (await spec.askedOf?.(words[0]!, given, context)) ?? { path: pathOf(given, words), query: {} }
       const query = { ...queryOf(route, given), ...windowOf(given), ...asked.query }
+      if (await spec.otherwise?.(context, given, { path: asked.path, query })) return
       const view = { ...spec, judge: spec.judgeOf?.(given) }
       const reading = read === undefined ? undefined : (page: Page<Answer>) => read(context, given, page)
-      await showPages(context, given, { path: asked.path, query }, view, nextOf, pageRows(route), reading)
+      const paging = { nextOf, maxRows: maxRowsOf(given), read: reading }
+      await showPages(context, limited(given), { path: asked.path, query }, view, paging)
     },
   )
 }
@@ -124,6 +137,7 @@ export function routeCommand(
         ...outputAliases,
         ...(namespace !== undefined && { n: 'namespace' }),
         ...(mayHaveAll && { A: 'allNamespaces' }),
+        ...spec.aliases,
       } as never,
       positional: {
         kind: 'tuple',
@@ -161,15 +175,21 @@ export function windowOf({ since, last, namespace, allNamespaces }: ListFlags): 
   return moment === undefined ? {} : { since: instantBefore(last === undefined ? '--since' : '--last', String(moment)) }
 }
 
+interface Paging<Answer> {
+  /** The place after which the next page begins. */
+  readonly nextOf?: ((answer: Answer) => string | number | null | undefined) | undefined
+  /** Rows of a page at most. */
+  readonly maxRows?: number | undefined
+  readonly read?: ((page: Page<Answer>) => MaybePromise<Page<Answer>>) | undefined
+}
+
 /** Shows the pages of a route, or prints the request for the first. */
 export async function showPages<Answer, Row>(
   context: CliContext,
   flags: ListFlags,
   { path, query }: Asked,
   view: View<Answer, Row>,
-  nextOf: ((answer: Answer) => string | number | null | undefined) | undefined,
-  maxRows: number | undefined,
-  read: (page: Page<Answer>) => MaybePromise<Page<Answer>> = (page) => page,
+  { nextOf, maxRows, read = (page) => page }: Paging<Answer>,
 ): Promise<void> {
   const limit = limitOf(flags)
   // A judgement is about all rows, however few are shown.

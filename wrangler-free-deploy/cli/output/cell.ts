@@ -18,6 +18,8 @@ export interface Column<Row> {
   readonly isTime?: true
   /** A sentence, which a terminal breaks between words instead of cutting it; only where it is the last column. */
   readonly isSentence?: true
+  /** Characters at least, for a table whose rows are not known when it begins. */
+  readonly minWidth?: number
   readonly colourOf?: (row: Row) => Colour | null
 }
 

@@ -38,3 +38,6 @@ export function formatOf({ output = 'table' }: OutputFlags): { readonly format: 
   if (format !== undefined) return { format, expression: '' }
   throw new Failure(`--output: expected one of ${FORMATS.join(', ')}, ${JSONPATH}EXPRESSION`, EXIT.usage)
 }
+
+/** Whether a format shows rows, and not an answer as a whole. */
+export const isOfRows = (flags: OutputFlags): boolean => !['json', 'yaml', 'jsonpath'].includes(formatOf(flags).format)

@@ -24,6 +24,8 @@ export interface View<Answer, Row> {
   readonly nameOf: (row: Row) => string
   /** What has to be known beside the rows, for stderr. */
   readonly said?: (answer: Answer) => readonly string[]
+  /** The facts of several pages as those of one, without their rows; by default those of each page are said. */
+  readonly together?: (before: Answer, page: Answer) => Answer
   /** Says that there are no rows. */
   readonly nothing?: string
   /** Judges all answers, so that the exit code is known before anything is written. */
@@ -58,15 +60,17 @@ export async function show<Answer, Row>(
   const sink = await sinkOf(context, flags.out)
   const cleaned = (text: string) => (isTerminal ? cleanText(text) : text)
   const said = new Set<string>()
+  let facts: Answer | null = null
   let left = limit ?? Number.POSITIVE_INFINITY
   let isCut = false
   let count = 0
 
   const { shown, judgement } = await judged(pages, view.judge)
   if (judgement?.isSo) context.exitWith(EXIT.isSo)
-  const writer = rowWriter()
+  const writer = rowWriter(context, flags, sink, view)
   for await (const { bytes, answer } of shown) {
-    for (const line of view.said?.(answer) ?? []) said.add(line)
+    if (view.together) facts = facts === null ? answer : view.together(facts, answer)
+    else for (const line of view.said?.(answer) ?? []) said.add(line)
     if (writer === null) {
       await writeWhole(bytes)
       isCut = hasMore(answer)
@@ -79,8 +83,9 @@ export async function show<Answer, Row>(
     left -= Math.min(left, rows.length)
     if (left === 0) break
   }
-  await writer?.end()
+  await writer?.flush()
   await sink.end()
+  if (facts !== null) for (const line of view.said?.(facts) ?? []) said.add(line)
   // Names of a cluster do not begin a line.
   for (const line of said) context.say(oneLine(line))
   if (count === 0 && (format === 'table' || format === 'wide')) context.say(view.nothing ?? 'nothing was found')
@@ -96,52 +101,58 @@ export async function show<Answer, Row>(
     const { yamlOf } = await import('./yaml.ts')
     return sink.write(cleaned(yamlOf(answer)))
   }
+}
 
-  /** Null for the formats that show an answer as a whole. */
-  function rowWriter() {
-    if (format === 'table' || format === 'wide') {
-      const table = new TableWriter<Row>(sink, view.columns, {
-        ...{ isWide: format === 'wide', isUtc: flags.utc === true, hasHeaders: flags.noHeaders !== true },
-        isColoured: (isTerminal || flags.color === 'always') && isColoured(context, flags.color),
-      })
-      return { write: (rows: readonly Row[]) => table.write(rows), end: () => table.flush() }
-    }
-    if (format === 'csv') {
-      let head = flags.noHeaders === true ? '' : headOf(view.columns)
-      const write = async (rows: readonly Row[]) => {
-        // On a terminal no field begins a line.
-        const lines = rows.map((row) => lineOf(view.columns, row, isTerminal ? oneLine : String)).join('')
-        await sink.write(isTerminal ? cleanText((head + lines).replaceAll('\r\n', '\n')) : head + lines)
-        head = ''
-      }
-      return { write, end: async () => {} }
-    }
-    if (format === 'ndjson')
-      return linesOf((row) => (isTerminal ? cleanJson(JSON.stringify(row)) : JSON.stringify(row)), sink)
-    return format === 'name' ? nameWriter() : null
-  }
+/** Writes rows as they come. */
+export interface RowWriter<Row> {
+  readonly write: (rows: readonly Row[]) => Promise<void>
+  /** Writes what waits for further rows. */
+  readonly flush: () => Promise<void>
+}
 
-  /** Rows of one thing, one after another, are one name. */
-  function nameWriter() {
-    let before: string | null = null
-    const write = async (rows: readonly Row[]) => {
-      const names: string[] = []
-      for (const row of rows) {
-        const name = oneLine(view.nameOf(row))
-        if (name !== before) names.push(`${name}\n`)
-        before = name
-      }
-      if (names.length > 0) await sink.write(names.join(''))
-    }
-    return { write, end: async () => {} }
+/** Null for the formats that show an answer as a whole. */
+export function rowWriter<Row>(
+  context: CliContext,
+  flags: OutputFlags,
+  sink: Sink,
+  { columns, nameOf }: Pick<View<unknown, Row>, 'columns' | 'nameOf'>,
+): RowWriter<Row> | null {
+  const { format } = formatOf(flags)
+  const isTerminal = sink.columns !== null
+  if (format === 'table' || format === 'wide')
+    return new TableWriter<Row>(sink, columns, {
+      ...{ isWide: format === 'wide', isUtc: flags.utc === true, hasHeaders: flags.noHeaders !== true },
+      isColoured: (isTerminal || flags.color === 'always') && isColoured(context, flags.color),
+    })
+  const inLines = (textOf: (rows: readonly Row[]) => string): RowWriter<Row> => ({
+    async write(rows) {
+      const text = textOf(rows)
+      if (text !== '') await sink.write(text)
+    },
+    flush: async () => {},
+  })
+  if (format === 'csv') {
+    let head = flags.noHeaders === true ? '' : headOf(columns)
+    return inLines((rows) => {
+      // On a terminal no field begins a line.
+      const lines = head + rows.map((row) => lineOf(columns, row, isTerminal ? oneLine : String)).join('')
+      head = ''
+      return isTerminal ? cleanText(lines.replaceAll('\r\n', '\n')) : lines
+    })
   }
-
-  function linesOf(textOf: (row: Row) => string, to: Sink) {
-    const write = async (rows: readonly Row[]) => {
-      if (rows.length > 0) await to.write(rows.map((row) => `${textOf(row)}\n`).join(''))
-    }
-    return { write, end: async () => {} }
+  if (format === 'ndjson') {
+    const line = (row: Row) => (isTerminal ? cleanJson(JSON.stringify(row)) : JSON.stringify(row))
+    return inLines((rows) => rows.map((row) => `${line(row)}\n`).join(''))
   }
+  if (format !== 'name') return null
+  // Rows of one thing, one after another, are one name.
+  let before: string | null = null
+  return inLines((rows) => {
+    const names = rows.map((row) => oneLine(nameOf(row)))
+    const fresh = names.filter((name, i) => name !== (i === 0 ? before : names[i - 1]))
+    before = names.at(-1) ?? before
+    return fresh.map((name) => `${name}\n`).join('')
+  })
 }
 
 /** All pages are held in memory where they are judged before they are shown. */

@@ -1,7 +1,6 @@
 /** Where a command writes: stdout, or a file that appears whole or not at all. */
 
-import { once } from 'node:events'
-import { createWriteStream, renameSync } from 'node:fs'
+import { closeSync, openSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { reasonOf } from '../input.ts'
@@ -19,28 +18,24 @@ export interface Sink {
 export async function sinkOf(context: CliContext, file: string | undefined): Promise<Sink> {
   if (file === undefined) return { columns: context.columns, write: (data) => context.write(data), end: async () => {} }
   const partial = `${file}.partial`
-  const stream = createWriteStream(partial)
-  let fault: NodeJS.ErrnoException | null = null
-  stream.on('error', (error) => {
-    fault = error
-  })
-  const check = () => {
-    if (fault !== null) throw new Failure(`--out ${file}: ${reasonOf(fault)}`, EXIT.usage)
+  const attempt = <T>(action: () => T, exitCode: number): T => {
+    try {
+      return action()
+    } catch (error) {
+      throw new Failure(`--out ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`, exitCode)
+    }
   }
-  await Promise.race([once(stream, 'open'), once(stream, 'close')]).catch(() => {})
-  check()
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    throw new Failure(`--out ${file}: expected a file, this is a folder`, EXIT.usage)
+  const descriptor = attempt(() => openSync(partial, 'w'), EXIT.usage)
   return {
     columns: null,
-    async write(data) {
-      check()
-      if (!stream.write(data)) await Promise.race([once(stream, 'drain'), once(stream, 'close')]).catch(() => {})
-      check()
-    },
-    async end() {
-      stream.end()
-      await once(stream, 'close').catch(() => {})
-      check()
-      renameSync(partial, file)
-    },
+    // At once: a stream would hold pieces in memory while the disk is slow.
+    write: async (data) => attempt(() => writeFileSync(descriptor, data), EXIT.endedEarly),
+    end: async () =>
+      attempt(() => {
+        closeSync(descriptor)
+        renameSync(partial, file)
+      }, EXIT.endedEarly),
   }
 }

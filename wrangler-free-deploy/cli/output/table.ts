@@ -48,7 +48,9 @@ export class TableWriter<Row> {
       const headers = this.#columns.map(({ header }) => header)
       const head = this.#shape.hasHeaders && rows.length > 0 ? [headers] : []
       const measured = [...head, ...cells]
-      this.#widths = headers.map((_, i) => Math.max(0, ...measured.map((one) => one[i]!.length)))
+      this.#widths = this.#columns.map(({ minWidth = 0 }, i) =>
+        Math.max(minWidth, ...measured.map((one) => one[i]!.length)),
+      )
       lines.push(...head.map((one) => this.#lineOf(one, [])))
     }
     for (const [n, one] of cells.entries()) lines.push(...this.#linesOf(one, this.#coloursOf(rows[n]!)))
