@@ -25,27 +25,27 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-/** The command line of the broker. */
-export const app: Application<CliContext> = buildApplication(
-  buildRouteMap({
-    routes: { images, policy, version },
-    docs: {
-      brief: 'Ask the cluster telemetry broker',
-      fullDescription: [
-        'Ask the cluster telemetry broker.',
-        '',
-        'The token comes from CTB_TOKEN, KGUARDIAN_BROKER_TOKEN or --token-file, never from an argument.',
-        'Exit codes: 0 done, 1 what was asked about is so, 2 usage, 3 not found, 4 token, 5 refused as partial,',
-        '6 the broker cannot be reached, 70 a fault of ctb, 130 interrupted.',
-      ].join('\n'),
-    },
-  }),
-  {
-    name: 'ctb',
+const commands = buildRouteMap({
+  routes: { images, policy, version },
+  docs: {
+    brief: 'Ask the cluster telemetry broker',
+    fullDescription: [
+      'Ask the cluster telemetry broker.',
+      '',
+      'The token comes from CTB_TOKEN, KGUARDIAN_BROKER_TOKEN or --token-file, never from an argument.',
+      'Exit codes: 0 done, 1 what was asked about is so, 2 usage, 3 not found, 4 token, 5 refused as partial,',
+      '6 the broker cannot be reached, 70 a fault of ctb, 130 interrupted.',
+    ].join('\n'),
+  },
+})
+
+/** The command line of the broker, by its own name or as a plugin of kubectl. */
+export const appOf = (isPlugin: boolean): Application<CliContext> =>
+  buildApplication(commands, {
+    name: isPlugin ? 'kubectl telemetry-broker' : 'ctb',
     versionInfo: { currentVersion: VERSION },
     scanner: { caseStyle: 'allow-kebab-for-camel' },
     documentation: { caseStyle: 'convert-camel-to-kebab', disableAnsiColor: true },
     determineExitCode: (error) => (error instanceof Failure ? error.exitCode : EXIT.fault),
     localization: { loadText: () => ({ ...text_en, exceptionWhileRunningCommand: messageOf }) },
-  },
-)
+  })

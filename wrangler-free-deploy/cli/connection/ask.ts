@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Query } from '../api/parameters.ts'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
-import { type ConnectionFlags, serverOf, tokenOf, trustedOf } from './place.ts'
+import { type ConnectionFlags, printedServerOf, serverOf, tokenOf, trustedOf } from './place.ts'
 
 const MAX_RETRIES = 3
 const DEFAULT_RETRY_SECS = 5
@@ -24,6 +24,8 @@ export interface Ask {
   readonly body?: { readonly contentType: string; readonly text: string }
   /** The content type of the answer. */
   readonly expects: string
+  /** Ends the request, and the wait before another. */
+  readonly signal?: AbortSignal
 }
 
 /**
@@ -39,9 +41,10 @@ export async function ask(context: CliContext, flags: ConnectionFlags, question:
  * @throws Failure with the text and the exit code of any other answer
  */
 export async function open(context: CliContext, flags: ConnectionFlags, question: Ask): Promise<http.IncomingMessage> {
-  const server = serverOf(context, flags)
   const token = await tokenOf(context, flags)
-  const send = senderOf(server, token, await trustedOf(flags), question)
+  const ca = await trustedOf(flags)
+  const server = await serverOf(context, flags, question.signal)
+  const send = senderOf(server, token, ca, question)
   for (let retries = 0; ; retries++) {
     const answer = await send()
     const { statusCode: status, headers } = answer
@@ -50,7 +53,7 @@ export async function open(context: CliContext, flags: ConnectionFlags, question
     if (status !== 503 || retries === MAX_RETRIES) throw failureOf(server, status!, text, token !== null)
     const seconds = waitOf(headers['retry-after'])
     context.say(`${text || 'the broker is busy'}: asked again in ${seconds} s (${retries + 1} of ${MAX_RETRIES})`)
-    await delay(seconds * MS_PER_SECOND)
+    await delay(seconds * MS_PER_SECOND, undefined, { ...(question.signal && { signal: question.signal }) })
   }
 }
 
@@ -58,12 +61,13 @@ function senderOf(
   server: URL,
   token: string | null,
   ca: string | undefined,
-  { method, path, query, body, expects }: Ask,
+  { method, path, query, body, expects, signal }: Ask,
 ) {
   const url = urlOf(server, path, query)
   const options: https.RequestOptions = {
     method,
     ...(ca === undefined ? {} : { ca }),
+    ...(signal === undefined ? {} : { signal }),
     headers: {
       accept: expects,
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
@@ -98,7 +102,7 @@ export function requestText(context: CliContext, flags: ConnectionFlags, questio
   words.push('-H', quoted(`Accept: ${expects}`), '-H', '"Authorization: Bearer $CTB_TOKEN"')
   if (body !== undefined) words.push('-H', quoted(`Content-Type: ${body.contentType}`), '--data-binary', '@-')
   if (flags.ca !== undefined) words.push('--cacert', quoted(flags.ca))
-  return `${words.join(' ')} ${quoted(urlOf(serverOf(context, flags), path, query).href)}\n`
+  return `${words.join(' ')} ${quoted(urlOf(printedServerOf(context, flags), path, query).href)}\n`
 }
 
 /** The names of a host may have several addresses, and their errors have no message in common. */
