@@ -1,5 +1,6 @@
 import { type Application, buildApplication, buildCommand, buildRouteMap, text_en } from '@stricli/core'
 import { VERSION } from '../../lib/version.ts'
+import { completion } from './commands/completion.ts'
 import { images } from './commands/images.ts'
 import type { CliContext } from './context.ts'
 import { EXIT, Failure } from './failure.ts'
@@ -26,7 +27,7 @@ function messageOf(error: unknown): string {
 }
 
 const commands = buildRouteMap({
-  routes: { images, policy, version },
+  routes: { completion, images, policy, version },
   docs: {
     brief: 'Ask the cluster telemetry broker',
     fullDescription: [

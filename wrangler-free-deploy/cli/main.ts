@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /** The command line `ctb`. */
+import { basename } from 'node:path'
 import { contextOf } from './context.ts'
 import { EXIT } from './failure.ts'
-import { runWords } from './run.ts'
+import { COMPLETE, runWords } from './run.ts'
 
 const context = contextOf(process)
 // By themselves signals end a process at once, and kubectl would go on.
@@ -15,4 +16,7 @@ process.once('uncaughtException', (error) => {
   process.exit(EXIT.fault)
 })
 
-await runWords(process.argv.slice(2), context)
+const words = process.argv.slice(2)
+// kubectl asks a program of this name for the candidates of its plugin.
+const isAsked = basename(process.argv[1] ?? '').startsWith('kubectl_complete-')
+await runWords(isAsked ? [COMPLETE, '--', ...words] : words, context)
