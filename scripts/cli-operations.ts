@@ -77,7 +77,7 @@ function briefOf(description: string): string {
   return `${brief[0]?.toUpperCase() ?? ''}${brief.slice(1)}.`
 }
 
-if (import.meta.filename === process.argv[1])
+if (process.argv[1] === fileURLToPath(import.meta.url))
   writeFileSync(
     fileURLToPath(new URL(FILE, CLI)),
     textOf(operationsOf(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'), cliSources())),

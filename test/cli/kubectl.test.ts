@@ -188,6 +188,27 @@ test('a failure ends the forward', async () => {
   await gone(started().at(-1)!.pid)
 })
 
+test('an uncaught fault ends the forward, and shows no token', async () => {
+  const { env, started } = standIn(stub.url)
+  const fault = fileOf(
+    'fault.cjs',
+    `const http = require('node:http')
+     const { request } = http
+     http.request = (...args) => {
+       setImmediate(() => { throw new Error('of a test') })
+       return request(...args)
+     }`,
+  )
+  answers = ['hang']
+  const words = [...WORDS, '--context', 'x']
+  const { code, out, err } = await ctbOf('')(words, { env: { ...env, NODE_OPTIONS: `--require ${fault}` } })
+  answers = []
+  assert.deepEqual([code, out], [70, ''])
+  assert.match(err, /^Error: of a test\n {4}at /)
+  assert.ok(!err.includes(TOKEN))
+  await gone(started().at(-1)!.pid)
+})
+
 const noKubectl = spawnSync('kubectl', ['version', '--client']).status === 0 ? false : 'needs kubectl'
 
 test('kubectl itself takes the arguments', { skip: noKubectl }, async () => {

@@ -3,6 +3,7 @@ import { VERSION } from '../../lib/version.ts'
 import { completion } from './commands/completion.ts'
 import { images } from './commands/images.ts'
 import type { CliContext } from './context.ts'
+import { withExamples } from './examples.ts'
 import { EXIT, Failure } from './failure.ts'
 import { policyGenerate } from './policy/generate.ts'
 import { policyTry } from './policy/try.ts'
@@ -12,13 +13,16 @@ const policy = buildRouteMap({
   docs: { brief: 'Network policies from what was seen' },
 })
 
-const version = buildCommand<Record<never, never>, [], CliContext>({
-  func() {
-    return this.write(`${VERSION}\n`)
-  },
-  parameters: {},
-  docs: { brief: 'Print the version of ctb' },
-})
+const version = withExamples(
+  buildCommand<Record<never, never>, [], CliContext>({
+    func() {
+      return this.write(`${VERSION}\n`)
+    },
+    parameters: {},
+    docs: { brief: 'Print the version of ctb' },
+  }),
+  [{ words: 'version', what: 'That of the release; GET /version has that of the broker.' }],
+)
 
 /** Only a fault of the program needs its stack. */
 function messageOf(error: unknown): string {

@@ -49,7 +49,9 @@ export async function open(context: CliContext, flags: ConnectionFlags, question
     const answer = await send()
     const { statusCode: status, headers } = answer
     if (status === 200 && typeOf(headers) === question.expects) return answer
-    const text = textOf(headers, await bytesOf(answer))
+    const words = textOf(headers, await bytesOf(answer))
+    // A proxy may repeat the head of the request.
+    const text = token === null ? words : words.replaceAll(token, '<token>')
     if (status !== 503 || retries === MAX_RETRIES) throw failureOf(server, status!, text, token !== null)
     const seconds = waitOf(headers['retry-after'])
     context.say(`${text || 'the broker is busy'}: asked again in ${seconds} s (${retries + 1} of ${MAX_RETRIES})`)

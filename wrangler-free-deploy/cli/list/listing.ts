@@ -4,6 +4,7 @@ import { flagsOf, type OperationPath, pageRows, type Query, queryOf } from '../a
 import { ask, requestText } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
+import { type Example, withExamples } from '../examples.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { connectionFlags, valued } from '../flags.ts'
 import { type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
@@ -41,11 +42,6 @@ interface Listing<Answer, Row> extends View<Answer, Row> {
   readonly examples: readonly Example[]
 }
 
-export interface Example {
-  readonly words: string
-  readonly what: string
-}
-
 export const limitFlag = valued('N', 'Rows at most, or all.')
 export const namespaceFlag = (brief: string) => valued('NAME', brief)
 const allNamespacesFlag = {
@@ -64,16 +60,19 @@ export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliCon
     const query = { ...queryOf(route, given), ...windowOf(given), ...asked.query }
     await showPages(this, given, { path: asked.path, query }, spec, spec.nextOf, pageRows(route))
   }
-  return buildCommand<ListFlags, string[], CliContext>({
+  const command = buildCommand<ListFlags, string[], CliContext>({
     func,
     parameters: {
       aliases: { ...outputAliases, ...('namespace' in flags && { n: 'namespace', A: 'allNamespaces' }) } as never,
-      positional: {
-        kind: 'array',
-        parameter: { parse: String, ...(argument ?? { placeholder: '', brief: '' }) },
-        minimum: argument === undefined || argument.isOptional ? 0 : 1,
-        maximum: argument === undefined ? 0 : 1,
-      },
+      positional:
+        argument === undefined
+          ? ({ kind: 'tuple', parameters: [] } as never)
+          : {
+              kind: 'array',
+              parameter: { parse: String, ...argument },
+              minimum: argument.isOptional ? 0 : 1,
+              maximum: 1,
+            },
       flags: {
         ...flags,
         ...('namespace' in flags && {
@@ -96,6 +95,7 @@ export function listing<Answer, Row>(spec: Listing<Answer, Row>): Command<CliCon
       fullDescription: [`${brief}.`, ...description].join('\n'),
     },
   })
+  return withExamples(command, spec.examples)
 }
 
 /** @throws Failure for flags that exclude each other */
