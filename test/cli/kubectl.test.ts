@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { forwarded } from '../../wrangler-free-deploy/cli/connection/forward.ts'
 import type { CliContext } from '../../wrangler-free-deploy/cli/context.ts'
@@ -211,29 +212,82 @@ test('an uncaught fault ends the forward, and shows no token', async () => {
 
 const noKubectl = spawnSync('kubectl', ['version', '--client']).status === 0 ? false : 'needs kubectl'
 
-test('kubectl itself takes the arguments', { skip: noKubectl }, async () => {
-  // Nothing listens on port 1.
-  const kubeconfig = fileOf(
+const kubeconfigOf = (server: string) =>
+  fileOf(
     'kubeconfig.yaml',
     `apiVersion: v1
 kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+clusters: [{name: c, cluster: {server: "${server}"}}]
 users: [{name: u, user: {}}]
 contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `,
   )
-  const env = { PATH: process.env.PATH, CTB_SERVER: '' }
+// kubectl keeps what it learned of a cluster at home.
+const real = { PATH: process.env.PATH, HOME: pathOf('home'), CTB_SERVER: '' }
+
+test('kubectl itself takes the arguments', { skip: noKubectl }, async () => {
+  // Nothing listens on port 1.
+  const kubeconfig = kubeconfigOf('http://127.0.0.1:1')
   for (const words of [
     ['--context', 'x'],
     ['--broker-service', 'b'],
     ['--broker-service', 'b', '--broker-namespace', 'n'],
   ]) {
-    const { code, out, err } = await ctb([...WORDS, '--kubeconfig', kubeconfig, ...words], { env })
+    const { code, out, err } = await ctb([...WORDS, '--kubeconfig', kubeconfig, ...words], { env: real })
     assert.deepEqual([code, out], [6, ''])
     assert.match(err, /^kubectl: The connection to the server 127\.0\.0\.1:1 was refused.*\nkubectl cannot .*\n$/)
   }
-  const { code, err } = await ctb([...WORDS, '--kubeconfig', kubeconfig, '--context', 'nope'], { env })
+  const { code, err } = await ctb([...WORDS, '--kubeconfig', kubeconfig, '--context', 'nope'], { env: real })
   assert.equal(code, 6)
   assert.match(err, /^kubectl: .*context was not found for specified context: nope\n/)
+})
+
+test('kubectl itself lists the Services by the labels', { skip: noKubectl }, async () => {
+  const service = (namespace: string, name: string) => ({
+    ...{ apiVersion: 'v1', kind: 'Service', metadata: { namespace, name } },
+    spec: { ports: [{ port: 9090 }], selector: { app: name } },
+  })
+  let services = [service('a', 'one'), service('b', 'two')]
+  const verbs = ['get', 'list']
+  const answered: Readonly<Record<string, () => unknown>> = {
+    '/api': () => ({ kind: 'APIVersions', versions: ['v1'] }),
+    '/apis': () => ({ kind: 'APIGroupList', apiVersion: 'v1', groups: [] }),
+    '/api/v1': () => ({
+      ...{ kind: 'APIResourceList', groupVersion: 'v1' },
+      resources: [{ name: 'services', singularName: 'service', namespaced: true, kind: 'Service', verbs }],
+    }),
+    '/api/v1/services': () => ({ kind: 'ServiceList', apiVersion: 'v1', metadata: {}, items: services }),
+  }
+  const api = await startStub(({ path }) => {
+    const json = answered[path]?.()
+    return json === undefined ? { status: 404, json: { kind: 'Status', message: 'none', code: 404 } } : { json }
+  })
+  const words = [...WORDS, '--kubeconfig', kubeconfigOf(api.url)]
+  const several = await ctb(words, { env: real })
+  assert.equal(several.code, 2, several.err)
+  assert.match(several.err, /brokers; .*\n {2}--broker-namespace a --broker-service one\n {2}--broker-namespace b /)
+  const listed = api.heard.find(({ path }) => path === '/api/v1/services')!
+  assert.equal(listed.query.labelSelector, SELECTOR)
+  services = [service('a', 'one')]
+  const only = await ctb(words, { env: real })
+  assert.equal(only.code, 6)
+  assert.match(only.err, /\nkubectl cannot forward a port to service\/one in namespace a\n$/)
+  assert.ok(api.heard.some(({ path }) => path === '/api/v1/namespaces/a/services/one'))
+})
+
+test('the labels and the port are those of the chart', () => {
+  const chart = (path: string) =>
+    readFileSync(new URL(`../../wrangler-free-deploy/chart/${path}`, import.meta.url), 'utf8')
+  assert.match(chart('Chart.yaml'), /^name: cluster-telemetry-broker$/m)
+  assert.match(chart('templates/_names.tpl'), /^app\.kubernetes\.io\/name: \{\{ \$root\.Chart\.Name \}\}$/m)
+  assert.match(chart('templates/_names.tpl'), /^app\.kubernetes\.io\/component: \{\{ index \. 1 \}\}$/m)
+  assert.match(chart('templates/broker/service.yaml'), /"telemetry-broker\.labels" \(list \$ "broker"\)/)
+  assert.match(chart('templates/broker/service.yaml'), /^ {6}port: 9090$/m)
+  assert.match(chart('templates/monitoring/services.yaml'), /^ {4}cluster-telemetry-broker\/port: metrics$/m)
+})
+
+test('as a plugin of kubectl its usage has the words of the plugin', async () => {
+  const { out } = await ctb(['images', '--help'], { isPlugin: true })
+  assert.match(out, /^USAGE\n {2}kubectl telemetry-broker images \[flags\]\n/)
 })

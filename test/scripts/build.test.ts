@@ -149,6 +149,16 @@ describe('npm run build', { timeout: 900_000 }, () => {
     ])
   })
 
+  test('the names of the bundle say what it is', async (t) => {
+    await build(t)
+    const env = { PATH: process.env.PATH, CTB_SERVER: 'http://127.0.0.1:1' }
+    const outOf = (name: string, ...words: string[]) =>
+      spawnSync(at(`dist/${name}`), words, { env, encoding: 'utf8' }).stdout
+    assert.match(outOf('ctb.mjs', '--help'), /^USAGE\n {2}ctb /)
+    assert.match(outOf('kubectl-telemetry_broker', '--help'), /^USAGE\n {2}kubectl telemetry-broker /)
+    assert.match(outOf('kubectl_complete-telemetry_broker', 'vers'), /^version\t.*\n:4\n$/)
+  })
+
   test('makes a plugin of kubectl with its completion', { skip: noKubectl }, async (t) => {
     await build(t)
     const env = { PATH: `${at('dist')}:${process.env.PATH}`, HOME: clone, CTB_SERVER: 'http://127.0.0.1:1' }
