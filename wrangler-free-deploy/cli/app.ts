@@ -37,6 +37,7 @@ const commands = buildRouteMap({
     fullDescription: [
       'Ask the cluster telemetry broker.',
       '',
+      'The broker is at --server, else CTB_SERVER, else http://127.0.0.1:9090; in a cluster --context leads to it.',
       'The token comes from CTB_TOKEN, KGUARDIAN_BROKER_TOKEN or --token-file, never from an argument.',
       'Exit codes: 0 done, 1 what was asked about is so, 2 usage, 3 not found, 4 token, 5 refused as partial,',
       '6 the broker cannot be reached, 70 a fault of ctb, 130 interrupted.',

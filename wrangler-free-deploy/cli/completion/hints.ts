@@ -9,11 +9,11 @@ import type { Line } from './line.ts'
 const LIMIT_MS = 1_000
 /** kubectl asks its API server twice before the broker is asked. */
 const LIMIT_THROUGH_KUBECTL_MS = 3_000
-const FIELD_BY_PLACEHOLDER: Readonly<Record<string, string>> = {
+/** An argument may have several forms, such as `DIGEST|NAMESPACE/KIND/NAME`. */
+const FIELD_BY_FORM: Readonly<Record<string, string>> = {
   'NAMESPACE/KIND/NAME': 'workload',
   NAMESPACE: 'namespace',
   NODE: 'node',
-  POD: 'pod',
 }
 
 /** Nothing, whatever is wrong: a message would stand in the middle of the line. */
@@ -22,7 +22,7 @@ export async function hintsOf(
   { given, flag, placeholder }: Line,
   prefix: string,
 ): Promise<string[]> {
-  const field = flag === null ? FIELD_BY_PLACEHOLDER[placeholder ?? ''] : fieldOf(flag)
+  const field = flag === null ? fieldOfArgument(placeholder ?? '') : fieldOfFlag(flag)
   if (field === undefined) return []
   const flags: ConnectionFlags = given
   const isDirect = (flags.server ?? context.env.CTB_SERVER ?? '') !== ''
@@ -40,5 +40,11 @@ export async function hintsOf(
 }
 
 /** Flags have the names of the filters of flows. */
-const fieldOf = (flag: string): string | undefined =>
+const fieldOfFlag = (flag: string): string | undefined =>
   parametersOf('/flows/hints').field!.values!.find((one) => one === flag)
+
+const fieldOfArgument = (placeholder: string): string | undefined =>
+  placeholder
+    .split('|')
+    .map((form) => FIELD_BY_FORM[form])
+    .find((field) => field !== undefined)
