@@ -29,6 +29,8 @@ const SQL_FOLDERS = ['sql/migrations', 'sql/functions']
 /** Bundled into one file with all it needs, so that it can be copied anywhere. */
 const CLI = 'wrangler-free-deploy/cli'
 const CLI_BUNDLE = 'ctb.mjs'
+/** The names by which kubectl finds its plugin and the completion of it: links to the bundle, which reads its name. */
+const CLI_LINKS = ['kubectl-telemetry_broker', 'kubectl_complete-telemetry_broker']
 /** Older builds are removed; a broker that outlives this many builds loses its files. */
 const KEPT_BUILDS = 10
 const DIGEST_CHARS = 16
@@ -62,7 +64,9 @@ function digest() {
 /** Whether the build has a file for every source, and the command line. */
 function isWhole() {
   const made = sources.map((path) => path.replace(/\.ts$/, '.js'))
-  return [...made, ...(cliSources.length > 0 ? [CLI_BUNDLE] : [])].every((path) => existsSync(join(build, path)))
+  return [...made, ...(cliSources.length > 0 ? [CLI_BUNDLE, ...CLI_LINKS] : [])].every((path) =>
+    existsSync(join(build, path)),
+  )
 }
 
 async function make() {
@@ -76,7 +80,10 @@ async function make() {
     process.exit(tsc.status ?? 1)
   }
   for (const folder of SQL_FOLDERS) cpSync(folder, join(draft, folder), { recursive: true })
-  if (cliSources.length > 0) await bundleCli(join(draft, CLI_BUNDLE))
+  if (cliSources.length > 0) {
+    await bundleCli(join(draft, CLI_BUNDLE))
+    for (const name of CLI_LINKS) symlinkSync(CLI_BUNDLE, join(draft, name))
+  }
   if (!isWhole()) rmSync(build, { recursive: true, force: true })
   try {
     renameSync(draft, build)

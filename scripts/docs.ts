@@ -1,11 +1,12 @@
 /**
- * Writes the generated tables of the documents, each between its two markers: the variables of the broker and of the
- * edge proxy, and the routes, which are read from openapi.json. `npm run docs` runs it; tests compare.
+ * Writes the generated parts of the documents, each between its two markers: the variables of the broker and of the
+ * edge proxy, the routes, which are read from openapi.json, and the commands. `npm run docs` runs it; tests compare.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { configTable } from '../lib/config/index.ts'
 import { configTable as edgeConfigTable } from '../wrangler-free-deploy/edge/config.ts'
+import { cliParts } from './cli-docs.ts'
 
 const ROOT = new URL('..', import.meta.url)
 
@@ -40,5 +41,6 @@ function writeTable(path: string, name: string, table: string): void {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeTable('docs/configuration.md', 'config', configTable())
   writeTable('docs/clients.md', 'routes', routeTable())
+  for (const [name, text] of Object.entries(cliParts())) writeTable('docs/cli.md', name, text)
   writeTable('wrangler-free-deploy/edge/README.md', 'config', edgeConfigTable())
 }

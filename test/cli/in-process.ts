@@ -1,9 +1,8 @@
 /** The command line in this process: what it writes, on a terminal of so many columns or elsewhere. */
-import { run } from '@stricli/core'
-import { app } from '../../wrangler-free-deploy/cli/app.ts'
 import type { CliContext } from '../../wrangler-free-deploy/cli/context.ts'
 import { EXIT } from '../../wrangler-free-deploy/cli/failure.ts'
 import { cleanText } from '../../wrangler-free-deploy/cli/output/clean.ts'
+import { runWords } from '../../wrangler-free-deploy/cli/run.ts'
 import { type Run, TOKEN } from './support.ts'
 
 interface Options {
@@ -11,15 +10,20 @@ interface Options {
   /** Null where stdout is no terminal. */
   readonly columns?: number | null
   readonly input?: string
+  readonly isPlugin?: boolean
 }
 
 /** Runs `ctb` with words against a server. */
 export const inProcess =
   (server: string) =>
-  async (words: readonly string[], { env = {}, columns = null, input = '' }: Options = {}): Promise<Run> => {
+  async (
+    words: readonly string[],
+    { env = {}, columns = null, input = '', isPlugin = false }: Options = {},
+  ): Promise<Run> => {
     const out: string[] = []
     const err: string[] = []
-    let code: number | null = null
+    const stops: (() => void)[] = []
+    let code: number = EXIT.done
     const context: CliContext = {
       process: {
         stdout: { write: (text) => void out.push(text) },
@@ -35,10 +39,11 @@ export const inProcess =
       exitWith: (given) => {
         code = given
       },
+      onEnd: (stop) => void stops.push(stop),
+      isPlugin,
       columns,
     }
-    await run(app, words, context)
-    const parsed = Number(context.process.exitCode ?? EXIT.done)
-    if (parsed !== EXIT.done) code = parsed < 0 ? EXIT.usage : parsed
-    return { code: code ?? EXIT.done, out: out.join(''), err: err.join('') }
+    await runWords(words, context)
+    for (const stop of stops) stop()
+    return { code, out: out.join(''), err: err.join('') }
   }

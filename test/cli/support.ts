@@ -63,7 +63,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 /** The path of a file that ends with the test file. */
 export const pathOf = (name: string) => join(folder, name)
 
-export function fileOf(name: string, text: string | Uint8Array): string {
-  writeFileSync(pathOf(name), text)
+export function fileOf(name: string, text: string | Uint8Array, mode = 0o644): string {
+  writeFileSync(pathOf(name), text, { mode })
   return pathOf(name)
 }

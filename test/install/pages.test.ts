@@ -35,7 +35,8 @@ const NOT_RUN: readonly (readonly [command: RegExp, why: string])[] = [
     'takes a cluster: docs.test.ts renders it where there is a helm, and holds its values to the chart',
   ],
   [/^curl -sN .*follow=true/, 'goes on for nine minutes: flows-follow.test.ts follows flows'],
-  [/^ctb policy /, 'test/cli/policy.test.ts runs it'],
+  [/^ctb (?!completion )/, 'test/cli/manual.test.ts runs the examples of all commands'],
+  [/^(source <\()?ctb completion /, 'test/cli/completion.test.ts runs it'],
   [/^kubectl /, 'takes a cluster: docs.test.ts holds its names to the chart'],
   [/^npm ci( && npm (start|test) .*)?$/, 'installs: .ci/run does it, and private-folder.test.ts starts a clone'],
   [

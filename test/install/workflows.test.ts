@@ -1,13 +1,15 @@
 /** Files that GitHub reads: workflows, Renovate, issue templates, owners. In CI actionlint checks the workflows too. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { load } from 'js-yaml'
 import { PLACEHOLDER, releaseChart } from '../../scripts/release/chart.ts'
+import { releaseKrew } from '../../scripts/release/krew.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a document is what the test says it is.
 type Json = any
@@ -118,6 +120,8 @@ test('the chart is pushed, signed by its digest and has provenance; release file
   assert.ok(chart.steps.some(({ uses }: Json) => uses?.startsWith('actions/attest-build-provenance@')))
   assert.match(run(release), /^npm run sbom /m)
   assert.match(run(release), /cosign sign-blob --yes --bundle/)
+  for (const name of ['kubectl-telemetry_broker.tar.gz', 'telemetry-broker.yaml'])
+    assert.match(run(release), new RegExp(`^gh release create (.*\\\\\n)*.*\\b${name.replace('.', '\\.')}\\b`, 'm'))
   assert.match(run(release), /^gh release create /m)
 })
 
@@ -149,6 +153,37 @@ test('the chart of a release names its image and repository', (t) => {
     encoding: 'utf8',
   })
   assert.deepEqual([status, stderr], [0, ''])
+})
+
+test('the plugin of a release has a manifest that krew takes, with its version, address and digest', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'release-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const files = ['ctb.mjs', 'THIRD_PARTY_LICENCES.txt'].map((name) => join(folder, name))
+  for (const file of files) writeFileSync(file, `the content of ${file}`)
+  releaseKrew({ folder, address: 'https://github.com/team/repository', files: [...files, join(ROOT, 'LICENSE')] })
+  const archive = join(folder, 'kubectl-telemetry_broker.tar.gz')
+  const { apiVersion, kind, metadata, spec } = load(readFileSync(join(folder, 'telemetry-broker.yaml'), 'utf8')) as Json
+  assert.deepEqual(
+    [apiVersion, kind, metadata],
+    ['krew.googlecontainertools.github.com/v1alpha2', 'Plugin', { name: 'telemetry-broker' }],
+  )
+  const { version } = JSON.parse(read('package.json'))
+  assert.deepEqual([spec.version, spec.homepage], [`v${version}`, 'https://github.com/team/repository'])
+  // krew refuses a longer one, and one that ends with a period.
+  assert.match(spec.shortDescription, /^.{1,49}[^.]$/)
+  assert.ok(spec.description && spec.caveats)
+  const [platform, ...others] = spec.platforms
+  assert.deepEqual(others, [])
+  assert.deepEqual(platform.selector.matchExpressions, [{ key: 'os', operator: 'In', values: ['linux', 'darwin'] }])
+  assert.equal(
+    platform.uri,
+    `https://github.com/team/repository/releases/download/v${version}/kubectl-telemetry_broker.tar.gz`,
+  )
+  assert.equal(platform.sha256, createHash('sha256').update(readFileSync(archive)).digest('hex'))
+  const packed = spawnSync('tar', ['-tzf', archive], { encoding: 'utf8' }).stdout.trim().split('\n')
+  assert.deepEqual(platform.files.map(({ from }: Json) => from).sort(), packed.sort())
+  assert.ok(platform.files.every(({ to }: Json) => to === '.'))
+  assert.ok(packed.includes(platform.bin) && packed.includes('LICENSE'))
 })
 
 test('Renovate updates actions, packages, images, actionlint and helm, and keeps the major versions of Node', () => {

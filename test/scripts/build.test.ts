@@ -31,6 +31,7 @@ const START_MS = 60_000
 const TOKEN = 'a-token-of-the-scanner'
 const DIGEST = `sha256:${'1'.repeat(64)}`
 
+const noKubectl = spawnSync('kubectl', ['version', '--client']).status === 0 ? false : 'needs kubectl'
 const noScript = spawnSync('script', ['--version']).status === 0 ? false : 'needs `script` of util-linux'
 
 /** The non-blank lines of an output. */
@@ -140,7 +141,37 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.deepEqual([stdout, stderr, status], [`${VERSION}\n`, '', 0])
     const { size } = statSync(at('dist/ctb.mjs'))
     assert.ok(size <= MAX_CLI_BYTES, `${size} bytes`)
-    assert.equal(JSON.parse(readFileSync(at('package.json'), 'utf8')).bin.ctb, 'dist/ctb.mjs')
+    const { bin } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
+    assert.deepEqual(Object.entries(bin), [
+      ['ctb', 'dist/ctb.mjs'],
+      ['kubectl-telemetry_broker', 'dist/ctb.mjs'],
+      ['kubectl_complete-telemetry_broker', 'dist/ctb.mjs'],
+    ])
+  })
+
+  test('the names of the bundle say what it is', async (t) => {
+    await build(t)
+    const env = { PATH: process.env.PATH, CTB_SERVER: 'http://127.0.0.1:1' }
+    const outOf = (name: string, ...words: string[]) =>
+      spawnSync(at(`dist/${name}`), words, { env, encoding: 'utf8' }).stdout
+    assert.match(outOf('ctb.mjs', '--help'), /^USAGE\n {2}ctb /)
+    assert.match(outOf('kubectl-telemetry_broker', '--help'), /^USAGE\n {2}kubectl telemetry-broker /)
+    assert.match(outOf('kubectl_complete-telemetry_broker', 'vers'), /^version\t.*\n:4\n$/)
+  })
+
+  test('makes a plugin of kubectl with its completion', { skip: noKubectl }, async (t) => {
+    await build(t)
+    const env = { PATH: `${at('dist')}:${process.env.PATH}`, HOME: clone, CTB_SERVER: 'http://127.0.0.1:1' }
+    const kubectl = (...words: string[]) => spawnSync('kubectl', words, { env, encoding: 'utf8' })
+    const version = kubectl('telemetry-broker', 'version')
+    assert.deepEqual([version.stdout, version.stderr, version.status], [`${VERSION}\n`, '', 0])
+    const help = kubectl('telemetry-broker', 'images', '--help')
+    assert.match(help.stdout, /^USAGE\n {2}kubectl telemetry-broker images \[flags\]\n/)
+    const [first, second, ...more] = kubectl('__complete', 'telemetry-broker', 'im').stdout.trimEnd().split('\n')
+    assert.match(first!, /^images\tList images /)
+    assert.deepEqual([second, more], [':4', []])
+    const values = kubectl('__complete', 'telemetry-broker', 'images', '-n', 'sh')
+    assert.deepEqual([values.stdout, values.status], [':4\n', 0])
   })
 
   test('notices added, changed and removed files, SQL too', { skip: onlyFull }, async (t) => {

@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import type { CommandContext, StricliProcess } from '@stricli/core'
 import { EXIT } from './failure.ts'
 import { cleanText } from './output/clean.ts'
@@ -16,6 +17,10 @@ export interface CliContext extends CommandContext {
   readonly showProgress: ((text: string) => void) | null
   /** Sets the exit code, before anything is written: a reader that has enough ends the process. */
   readonly exitWith: (code: number) => void
+  /** Registers what has to be stopped when the program ends, in whatever way. */
+  readonly onEnd: (stop: () => void) => void
+  /** Called as `kubectl telemetry-broker`. */
+  readonly isPlugin: boolean
   /** The columns of the terminal; null if stdout is none. */
   readonly columns: number | null
 }
@@ -59,6 +64,8 @@ export function contextOf(own: NodeJS.Process): CliContext {
     exitWith: (code) => {
       own.exitCode = code
     },
+    onEnd: (stop) => void own.once('exit', stop),
+    isPlugin: /^kubectl[-_]/.test(basename(own.argv[1] ?? '')),
     columns: stdout.isTTY ? stdout.columns || DEFAULT_COLUMNS : null,
   }
 }

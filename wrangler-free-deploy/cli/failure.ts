@@ -14,6 +14,10 @@ export const EXIT = {
   /** A fault of this program or its surroundings, as in sysexits.h: no pipeline takes it for an answer. */
   fault: 70,
   interrupted: 130,
+  /** SIGHUP: the terminal was closed. */
+  hungUp: 129,
+  /** SIGTERM. */
+  terminated: 143,
 } as const
 
 /** An error that the user can understand without a stack. */

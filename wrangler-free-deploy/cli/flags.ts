@@ -10,6 +10,10 @@ export const chosen = <T extends string>(values: readonly T[], brief: string) =>
 
 export const connectionFlags = {
   server: valued('URL', 'The broker; else CTB_SERVER, else http://127.0.0.1:9090.'),
+  context: valued('NAME', 'A context of kubeconfig: the broker in its cluster, through kubectl port-forward.'),
+  kubeconfig: valued('FILE', 'The kubeconfig for it; else that of kubectl.'),
+  brokerNamespace: valued('NAME', "The namespace of the broker's Service in the cluster, if there are several."),
+  brokerService: valued('NAME', "The name of the broker's Service, if it is not to be searched by its labels."),
   tokenFile: valued('FILE', 'A file with the token; else CTB_TOKEN, else KGUARDIAN_BROKER_TOKEN.'),
   /** The name that other clients of the broker have for it. */
   brokerTokenFile: { ...valued('FILE', 'The same.'), hidden: true },

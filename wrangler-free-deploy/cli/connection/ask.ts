@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Query } from '../api/parameters.ts'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
-import { type ConnectionFlags, serverOf, tokenOf, trustedOf } from './place.ts'
+import { type ConnectionFlags, printedServerOf, serverOf, tokenOf, trustedOf } from './place.ts'
 
 const MAX_RETRIES = 3
 const DEFAULT_RETRY_SECS = 5
@@ -28,6 +28,8 @@ export interface Ask {
   readonly body?: { readonly contentType: string; readonly text: string }
   /** The content type of the answer; null for any. */
   readonly expects: string | null
+  /** Ends the request, and the wait before another. */
+  readonly signal?: AbortSignal
 }
 
 /**
@@ -43,20 +45,23 @@ export async function ask(context: CliContext, flags: ConnectionFlags, question:
  * @throws Failure with the text and the exit code of any other answer
  */
 export async function open(context: CliContext, flags: ConnectionFlags, question: Ask): Promise<http.IncomingMessage> {
-  const server = serverOf(context, flags)
   const token = await tokenOf(context, flags)
-  const send = senderOf(server, token, await trustedOf(flags), question)
+  const ca = await trustedOf(flags)
+  const server = await serverOf(context, flags, question.signal)
+  const send = senderOf(server, token, ca, question)
   for (let retries = 0; ; retries++) {
     const answer = await send()
     // From here on those who read it wait: a reader of theirs that is slow is no silence of the broker.
     answer.socket.setTimeout(0)
     const { statusCode: status, headers } = answer
     if (status === 200 && (question.expects ?? typeOf(headers)) === typeOf(headers)) return answer
-    const text = textOf(headers, await bytesOf(answer))
+    const words = textOf(headers, await bytesOf(answer))
+    // A proxy may repeat the head of the request.
+    const text = token === null ? words : words.replaceAll(token, '<token>')
     if (status !== 503 || retries === MAX_RETRIES) throw failureOf(server, status!, text, token !== null)
     const seconds = waitOf(headers['retry-after'])
     context.say(`${text || 'the broker is busy'}: asked again in ${seconds} s (${retries + 1} of ${MAX_RETRIES})`)
-    await delay(seconds * MS_PER_SECOND)
+    await delay(seconds * MS_PER_SECOND, undefined, { ...(question.signal && { signal: question.signal }) })
   }
 }
 
@@ -64,12 +69,13 @@ function senderOf(
   server: URL,
   token: string | null,
   ca: string | undefined,
-  { method, path, query, body, expects }: Ask,
+  { method, path, query, body, expects, signal }: Ask,
 ) {
   const url = urlOf(server, path, query)
   const options: https.RequestOptions = {
     method,
     ...(ca === undefined ? {} : { ca }),
+    ...(signal === undefined ? {} : { signal }),
     headers: {
       accept: expects ?? ANY_TYPE,
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
@@ -105,7 +111,7 @@ export function requestText(context: CliContext, flags: ConnectionFlags, questio
   words.push('-H', quoted(`Accept: ${expects ?? ANY_TYPE}`), '-H', '"Authorization: Bearer $CTB_TOKEN"')
   if (body !== undefined) words.push('-H', quoted(`Content-Type: ${body.contentType}`), '--data-binary', '@-')
   if (flags.ca !== undefined) words.push('--cacert', quoted(flags.ca))
-  return `${words.join(' ')} ${quoted(urlOf(serverOf(context, flags), path, query).href)}\n`
+  return `${words.join(' ')} ${quoted(urlOf(printedServerOf(context, flags), path, query).href)}\n`
 }
 
 /** The names of a host may have several addresses, and their errors have no message in common. */

@@ -3,18 +3,49 @@ import { createSecureContext } from 'node:tls'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { readFile } from '../input.ts'
+import { forwarded } from './forward.ts'
+import type { ClusterFlags } from './kubectl.ts'
 
 const DEFAULT_SERVER = 'http://127.0.0.1:9090'
 
-export interface ConnectionFlags {
+export interface ConnectionFlags extends ClusterFlags {
   readonly server?: string
   readonly tokenFile?: string
   readonly brokerTokenFile?: string
   readonly ca?: string
 }
 
+const CLUSTER_FLAGS = ['context', 'kubeconfig', 'brokerNamespace', 'brokerService'] as const
+
+/**
+ * Whether kubectl leads to the broker: a flag of a cluster says so. As a plugin of kubectl, its current context does
+ * unless an address is given.
+ * @throws Failure for flags that exclude each other
+ */
+function isForwarded({ env, isPlugin }: CliContext, flags: ConnectionFlags): boolean {
+  const hasCluster = CLUSTER_FLAGS.some((name) => flags[name] !== undefined)
+  if (hasCluster && flags.server !== undefined)
+    throw new Failure('expected --server, or --context and the other flags of a cluster', EXIT.usage)
+  return hasCluster || (isPlugin && flags.server === undefined && (env.CTB_SERVER?.trim() ?? '') === '')
+}
+
+/**
+ * The address to send requests to.
+ * @throws Failure if it is none, or kubectl does not lead there
+ */
+export function serverOf(context: CliContext, flags: ConnectionFlags, signal?: AbortSignal): Promise<URL> | URL {
+  return isForwarded(context, flags) ? forwarded(context, flags, signal) : addressOf(context, flags)
+}
+
+/** The address for a request that is printed: kubectl is not started for it. */
+export function printedServerOf(context: CliContext, flags: ConnectionFlags): URL {
+  if (!isForwarded(context, flags)) return addressOf(context, flags)
+  context.say('the request needs a port that leads to the broker: kubectl port-forward service/NAME 9090')
+  return new URL(DEFAULT_SERVER)
+}
+
 /** The address, with the path in front of those of the API, such as that of an ingress. */
-export function serverOf({ env }: CliContext, { server }: ConnectionFlags): URL {
+function addressOf({ env }: CliContext, { server }: ConnectionFlags): URL {
   const [source, text] =
     server === undefined ? ['CTB_SERVER', env.CTB_SERVER?.trim() || DEFAULT_SERVER] : ['--server', server]
   const url = URL.canParse(text) ? new URL(text) : null

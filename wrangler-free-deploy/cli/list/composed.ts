@@ -4,10 +4,10 @@ import type { Query } from '../api/parameters.ts'
 import { type Ask, ask, requestText } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
+import { type Example, withExamples } from '../examples.ts'
 import { connectionFlags } from '../flags.ts'
 import { type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
 import { answerOf, show, type View } from '../output/show.ts'
-import type { Example } from './listing.ts'
 
 export interface ComposedFlags extends ConnectionFlags, OutputFlags {}
 
@@ -31,7 +31,7 @@ export function composed<Answer, Row>(spec: Composed<Answer, Row>): Command<CliC
     }
     await show(this, flags, { pages, hasMore: () => false, limit: null }, spec)
   }
-  return buildCommand<ComposedFlags, [], CliContext>({
+  const command = buildCommand<ComposedFlags, [], CliContext>({
     func,
     parameters: { aliases: outputAliases, flags: { ...outputFlags, ...connectionFlags } },
     docs: {
@@ -40,6 +40,7 @@ export function composed<Answer, Row>(spec: Composed<Answer, Row>): Command<CliC
       fullDescription: [`${spec.brief}.`, ...(spec.description ?? [])].join('\n'),
     },
   })
+  return withExamples(command, spec.examples)
 }
 
 export const jsonQuestion = (path: readonly string[], query: Query = {}): Ask => ({

@@ -4,6 +4,7 @@ import { flagsOf, type OperationPath, pageRows, type Query, queryOf } from '../a
 import { ask, requestText } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
+import { type Example, withExamples } from '../examples.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { connectionFlags, valued } from '../flags.ts'
 import { isOfRows, type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
@@ -73,11 +74,6 @@ interface Listing<Answer, Row> extends View<Answer, Row>, Omit<RouteCommand, 'ro
   readonly judgeOf?: (flags: ListFlags) => View<Answer, Row>['judge']
 }
 
-export interface Example {
-  readonly words: string
-  readonly what: string
-}
-
 export const limitFlag = valued('N', 'Rows at most, or all.')
 export const namespaceFlag = (brief: string) => valued('NAME', brief)
 const allNamespacesFlag = {
@@ -128,7 +124,7 @@ export function routeCommand(
   )
   const namespace = flags.namespace
   const mayHaveAll = namespace?.optional === true && spec.flags?.namespace === undefined
-  return buildCommand<ListFlags, string[], CliContext>({
+  const command = buildCommand<ListFlags, string[], CliContext>({
     func(this: CliContext, given: ListFlags, ...words: string[]) {
       return run(this, given, words)
     },
@@ -161,6 +157,7 @@ export function routeCommand(
       fullDescription: [`${brief}.`, ...description].join('\n'),
     },
   })
+  return withExamples(command, spec.examples)
 }
 
 const usageOf = ({ placeholder, isOptional }: Argument): string => (isOptional ? `[${placeholder}]` : placeholder)

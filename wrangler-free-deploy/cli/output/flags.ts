@@ -21,7 +21,10 @@ export interface OutputFlags {
 const yes = (brief: string) => ({ kind: 'boolean', optional: true, withNegated: false, brief }) as const
 
 export const outputFlags = {
-  output: valued('FORMAT', `${FORMATS.join(', ')}, ${JSONPATH}EXPRESSION; table by default.`),
+  output: {
+    ...valued('FORMAT', `${FORMATS.join(', ')}, ${JSONPATH}EXPRESSION; table by default.`),
+    proposeCompletions: () => [...FORMATS, JSONPATH],
+  },
   noHeaders: yes('Leave the line of headers out.'),
   utc: yes('Times in UTC, not in the time zone of this machine.'),
   color: colorFlag,

@@ -1,0 +1,50 @@
+/** Values that the broker knows, for a word that is being typed. */
+import { parametersOf } from '../api/parameters.ts'
+import { ask } from '../connection/ask.ts'
+import type { ConnectionFlags } from '../connection/place.ts'
+import type { CliContext } from '../context.ts'
+import type { Line } from './line.ts'
+
+/** A person waits for it at a key. */
+const LIMIT_MS = 1_000
+/** kubectl asks its API server twice before the broker is asked. */
+const LIMIT_THROUGH_KUBECTL_MS = 3_000
+/** An argument may have several forms, such as `DIGEST|NAMESPACE/KIND/NAME`. */
+const FIELD_BY_FORM: Readonly<Record<string, string>> = {
+  'NAMESPACE/KIND/NAME': 'workload',
+  NAMESPACE: 'namespace',
+  NODE: 'node',
+}
+
+/** Nothing, whatever is wrong: a message would stand in the middle of the line. */
+export async function hintsOf(
+  context: CliContext,
+  { given, flag, placeholder }: Line,
+  prefix: string,
+): Promise<string[]> {
+  const field = flag === null ? fieldOfArgument(placeholder ?? '') : fieldOfFlag(flag)
+  if (field === undefined) return []
+  const flags: ConnectionFlags = given
+  const isDirect = (flags.server ?? context.env.CTB_SERVER ?? '') !== ''
+  const limitMs = isDirect ? LIMIT_MS : LIMIT_THROUGH_KUBECTL_MS
+  try {
+    const bytes = await ask({ ...context, say: () => {} }, flags, {
+      ...{ method: 'GET', path: ['flows', 'hints'], query: { field, prefix } },
+      ...{ expects: 'application/json', signal: AbortSignal.timeout(limitMs) },
+    })
+    const { values } = JSON.parse(bytes.toString()) as { values: unknown[] }
+    return values.map(String)
+  } catch {
+    return []
+  }
+}
+
+/** Flags have the names of the filters of flows. */
+const fieldOfFlag = (flag: string): string | undefined =>
+  parametersOf('/flows/hints').field!.values!.find((one) => one === flag)
+
+const fieldOfArgument = (placeholder: string): string | undefined =>
+  placeholder
+    .split('|')
+    .map((form) => FIELD_BY_FORM[form])
+    .find((field) => field !== undefined)
