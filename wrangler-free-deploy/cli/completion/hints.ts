@@ -1,7 +1,7 @@
 /** Values that the broker knows, for a word that is being typed. */
 import { parametersOf } from '../api/parameters.ts'
 import { ask } from '../connection/ask.ts'
-import type { ConnectionFlags } from '../connection/place.ts'
+import { type ConnectionFlags, isForwarded } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
 import type { Line } from './line.ts'
 
@@ -25,10 +25,11 @@ export async function hintsOf(
   const field = flag === null ? fieldOfArgument(placeholder ?? '') : fieldOfFlag(flag)
   if (field === undefined) return []
   const flags: ConnectionFlags = given
-  const isDirect = (flags.server ?? context.env.CTB_SERVER ?? '') !== ''
-  const limitMs = isDirect ? LIMIT_MS : LIMIT_THROUGH_KUBECTL_MS
+  // A copy would read stdin, which Node opens then.
+  const silent: CliContext = Object.create(context, { say: { value: () => {} } })
   try {
-    const bytes = await ask({ ...context, say: () => {} }, flags, {
+    const limitMs = isForwarded(context, flags) ? LIMIT_THROUGH_KUBECTL_MS : LIMIT_MS
+    const bytes = await ask(silent, flags, {
       ...{ method: 'GET', path: ['flows', 'hints'], query: { field, prefix } },
       ...{ expects: 'application/json', signal: AbortSignal.timeout(limitMs) },
     })

@@ -22,7 +22,7 @@ const CLUSTER_FLAGS = ['context', 'kubeconfig', 'brokerNamespace', 'brokerServic
  * unless an address is given.
  * @throws Failure for flags that exclude each other
  */
-function isForwarded({ env, isPlugin }: CliContext, flags: ConnectionFlags): boolean {
+export function isForwarded({ env, isPlugin }: CliContext, flags: ConnectionFlags): boolean {
   const hasCluster = CLUSTER_FLAGS.some((name) => flags[name] !== undefined)
   if (hasCluster && flags.server !== undefined)
     throw new Failure('expected --server, or --context and the other flags of a cluster', EXIT.usage)
