@@ -49,11 +49,11 @@ function commandsOf(routes: RouteMap<CliContext>): [name: string, command: Comma
   })
 }
 
-/** A text of help between its heading and its flags. */
+/** A text of help between its heading and its flags: its lines of usage, and what it does. */
 function aboutOf(help: string): string {
-  const [, usage, text] = /^USAGE\n((?: {2}.*\n)+)\n(.*?)\n\nFLAGS\n/s.exec(help)!
-  const lines = usage!.split('\n').filter((line) => line !== '' && !line.endsWith(' --help'))
-  return [...lines.map((line) => line.slice(2)), '', text].join('\n')
+  const [usage, ...rest] = help.slice(0, help.indexOf('\n\nFLAGS\n')).split('\n\n')
+  const lines = usage!.split('\n').slice(1)
+  return [...lines.filter((line) => !line.endsWith(' --help')).map((line) => line.trim()), '', ...rest].join('\n')
 }
 
 /** The parts of the page by the names of their markers. Markdown, without a line end. */
