@@ -31,6 +31,9 @@ const CLI = 'wrangler-free-deploy/cli'
 const CLI_BUNDLE = 'ctb.mjs'
 /** The names by which kubectl finds its plugin and the completion of it: links to the bundle, which reads its name. */
 const CLI_LINKS = ['kubectl-telemetry_broker', 'kubectl_complete-telemetry_broker']
+/** Its own names that it has hundreds of times, none of which is a field of an answer: shortened, to keep it small. */
+const CLI_NAMES =
+  /^(header|isWide|isTime|colourOf|shownOf|csvHeader|isSentence|minWidth|rowsOf|nameOf|nextOf|askedOf|judgeOf)$/
 /** Older builds are removed; a broker that outlives this many builds loses its files. */
 const KEPT_BUILDS = 10
 const DIGEST_CHARS = 16
@@ -105,6 +108,7 @@ async function bundleCli(outfile) {
     platform: 'node',
     target: 'node20',
     minify: true,
+    mangleProps: CLI_NAMES,
     logLevel: 'warning',
   })
   chmodSync(outfile, 0o755)

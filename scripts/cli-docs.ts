@@ -2,7 +2,7 @@
 import { type Command, generateHelpTextForAllCommands, type RouteMap } from '@stricli/core'
 import { appOf } from '../wrangler-free-deploy/cli/app.ts'
 import type { CliContext } from '../wrangler-free-deploy/cli/context.ts'
-import { type Example, examplesOf } from '../wrangler-free-deploy/cli/examples.ts'
+import { EXAMPLES, type Example } from '../wrangler-free-deploy/cli/examples.ts'
 import { connectionFlags } from '../wrangler-free-deploy/cli/flags.ts'
 import { outputAliases, outputFlags } from '../wrangler-free-deploy/cli/output/flags.ts'
 
@@ -36,7 +36,7 @@ const app = appOf(false)
 export function documentedCommands(): Documented[] {
   const texts = new Map(generateHelpTextForAllCommands(app as never).map(([route, text]) => [route.trim(), text]))
   return commandsOf(app.root as RouteMap<CliContext>).map(([name, command]) => ({
-    ...{ name, examples: examplesOf(command), parameters: command.parameters as Parameters },
+    ...{ name, examples: EXAMPLES[name] ?? [], parameters: command.parameters as Parameters },
     about: aboutOf(texts.get(`ctb ${name}`)!),
   }))
 }

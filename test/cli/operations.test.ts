@@ -9,3 +9,11 @@ test('`npm run openapi` has written the routes that commands name, and no others
   const openapi = readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')
   assert.deepEqual(OPERATIONS, operationsOf(openapi, cliSources()))
 })
+
+test('no name that the build shortens is a field of an answer', () => {
+  const build = readFileSync(new URL('../../scripts/build.mjs', import.meta.url), 'utf8')
+  const names = /\^\(([\w|]+)\)\$/.exec(build)![1]!.split('|')
+  const openapi = readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')
+  assert.ok(names.length > 5)
+  for (const name of names) assert.ok(!openapi.includes(`"${name}":`), name)
+})

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { profileSnapshots, snapshotsBy } from '../../jobs/profile-snapshots.ts'
+import { FAIL_ON, judged } from '../../wrangler-free-deploy/cli/dossier/judged.ts'
 import { TOKENS } from '../support/app.ts'
 import { container, digestOf, replica } from '../support/images.ts'
 import { startCluster } from './cluster.ts'
@@ -85,23 +86,35 @@ test('an export that would enforce a partial capture is 5, until that is acknowl
   assert.deepEqual([taken.code, taken.err], [0, ''])
 })
 
-test('--fail-on is 1 where it is so, 0 where it is not, and 5 where nobody knows; all is shown', async () => {
-  const cases: readonly [workload: string, question: string, code: number, says: RegExp | null][] = [
+test('--fail-on is 1 where it is so, and 5 where nobody knows; all is shown', async () => {
+  const cases: readonly [workload: string, question: string, code: number, says: RegExp][] = [
     [WEB, 'risk', 1, /^--fail-on risk: the posture is risk$/m],
     ['shop/StatefulSet/db', 'risk', 5, /^--fail-on risk: not known: network, syscalls, images$/m],
     [WEB, 'drift', 1, /^--fail-on drift: unshippedExecutable$/m],
     ['shop/StatefulSet/db', 'drift', 5, /^--fail-on drift: not known: .*no_inventory/m],
     [WEB, 'p0', 1, /^--fail-on p0: 1 of tier P0$/m],
-    ['shop/Deployment/api', 'p0', 0, null],
+    ['shop/Deployment/api', 'p0', 1, /^--fail-on p0: 1 of tier P0$/m],
     ['shop/StatefulSet/db', 'p0', 5, /^--fail-on p0: not known: 0 of 1 running digest scanned$/m],
   ]
   for (const [workload, question, code, says] of cases) {
     const done = await ctb(['workload', workload, '--fail-on', question])
     assert.equal(done.code, code, `${workload} ${question}: ${done.err}`)
     assert.equal(done.out, (await ctb(['workload', workload])).out)
-    if (says === null) assert.doesNotMatch(done.err, /--fail-on/)
-    else assert.match(done.err, says)
+    assert.match(done.err, says)
   }
+})
+
+test('--fail-on is 0 only where all that it asks about is known', async () => {
+  const profile = JSON.parse((await ctb(['workload', WEB, '-o', 'json'])).out)
+  profile.posture = { ...profile.posture, status: 'ok', unknownDimensions: [] }
+  profile.drift = { ...profile.drift, items: [], notEvaluated: [] }
+  profile.dimensions.images.vulnerabilities.tiers.P0 = 0
+  assert.deepEqual(
+    FAIL_ON.map((question) => judged(profile, question).answer),
+    [false, false, false],
+  )
+  profile.dimensions.images.vulnerabilities.scannedDigests = 0
+  assert.equal(judged(profile, 'p0').answer, null)
 })
 
 test('names of a namespace alone: JSON too has no other profiles', async () => {

@@ -31,7 +31,6 @@ import { vulns } from './commands/vulns.ts'
 import { workload } from './commands/workload.ts'
 import { workloads } from './commands/workloads.ts'
 import type { CliContext } from './context.ts'
-import { withExamples } from './examples.ts'
 import { EXIT, Failure } from './failure.ts'
 import { policyGenerate } from './policy/generate.ts'
 import { policyTry } from './policy/try.ts'
@@ -46,16 +45,13 @@ const seccomp = buildRouteMap({
   docs: { brief: 'Syscalls that were observed and denied' },
 })
 
-const version = withExamples(
-  buildCommand<Record<never, never>, [], CliContext>({
-    func() {
-      return this.write(`${VERSION}\n`)
-    },
-    parameters: {},
-    docs: { brief: 'Print the version of ctb' },
-  }),
-  [{ words: 'version', what: 'That of the release; GET /version has that of the broker.' }],
-)
+const version = buildCommand<Record<never, never>, [], CliContext>({
+  func() {
+    return this.write(`${VERSION}\n`)
+  },
+  parameters: {},
+  docs: { brief: 'Print the version of ctb' },
+})
 
 /** Only a fault of the program needs its stack. */
 function messageOf(error: unknown): string {

@@ -6,7 +6,8 @@ export type OperationPath = keyof typeof OPERATIONS
 /** Values by parameter; those that are undefined are left out, several are sent one after another. */
 export type Query = Readonly<Record<string, string | readonly string[] | undefined>>
 
-interface Known {
+/** A parameter: what it is about in one sentence, and how its values are written. */
+export interface Known {
   readonly brief: string
   readonly isRequired?: boolean
   readonly repeats?: boolean

@@ -82,8 +82,4 @@ export const changes = listing<ChangePage, ChangedWorkload & { readonly namespac
   description: [
     'A count of - is not known; stderr has the reasons. FILES are those that ran and are not of the image.',
   ],
-  examples: [
-    { words: 'changes -n shop', what: 'The last seven days.' },
-    { words: 'changes -n shop --last 24h', what: 'Since yesterday.' },
-  ],
 })

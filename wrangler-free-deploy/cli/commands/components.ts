@@ -64,8 +64,4 @@ export const components = listing<ComponentPage, HeldComponent>({
     ...gapTexts(gaps),
   ],
   brief: 'Find the images and workloads that hold a package, by its name or package URL',
-  examples: [
-    { words: 'components --name log4j-core --running true', what: 'Where a package runs, in any version.' },
-    { words: 'components --purl pkg:npm/lodash@4.17.20', what: 'One version of a package.' },
-  ],
 })

@@ -104,8 +104,4 @@ export const contention = listing<Contention, Row>({
     'Needs --namespace or --node. A row adds up the minutes of a victim and a culprit; -o json has each minute.',
     'An empty list says something only where nodes have the contention probe: see ctb nodes.',
   ],
-  examples: [
-    { words: 'contention -n shop', what: 'Who waits in a namespace.' },
-    { words: 'contention --node node-1 --minutes 120', what: 'On a node, for two hours.' },
-  ],
 })

@@ -25,8 +25,4 @@ export const coverage = listing<Parts, Row>({
     'SINCE is the begin of what is observed, LAST the last scan of an image or the last post of a node.',
     'Without --part the first rows of each part are listed.',
   ],
-  examples: [
-    { words: 'coverage', what: 'What is missing in the cluster.' },
-    { words: 'coverage -n shop --part containers', what: 'All containers of a namespace that are not known whole.' },
-  ],
 })

@@ -60,5 +60,4 @@ export const decisions = listing<{ items: readonly Decision[]; nextAfter: number
   nameOf: ({ id }) => String(id),
   nothing: 'nothing was decided',
   brief: 'List the decisions about a vulnerability, the newest first, with those that no longer hold',
-  examples: [{ words: 'decisions CVE-2026-0001', what: 'Who decided what, and why.' }],
 })

@@ -24,10 +24,6 @@ export const diff = routeCommand(
       'A workload is compared between --from, seven days ago by default, and --to, now by default.',
       'Exit code 0 says that nothing differs in what is known; what is not known is said on stderr.',
     ],
-    examples: [
-      { words: 'diff sha256:0123456789ab sha256:ba9876543210', what: 'Two images.' },
-      { words: 'diff shop/Deployment/web --from 24h', what: 'A workload since yesterday.' },
-    ],
   },
   async (context, flags, [first, second]) => {
     if (second === undefined) {

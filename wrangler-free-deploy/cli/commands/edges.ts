@@ -65,12 +65,4 @@ export const edges = listing<EdgePage, Edge>({
     'ago may still be in use: LAST NEW is the time of the newest flow, and no pod reports a flow twice.',
     'Filters may be repeated, which means "or"; !VALUE excludes.',
   ],
-  examples: [
-    { words: 'edges -n shop --last 7d', what: 'Edges of a namespace with a new flow in the last week.' },
-    { words: 'edges --verdict DROP --order flows', what: 'Connections that nobody answered, the most frequent first.' },
-    {
-      words: 'edges --group namespace --peer external --cidr 24',
-      what: 'Namespaces and the networks that they reach.',
-    },
-  ],
 })

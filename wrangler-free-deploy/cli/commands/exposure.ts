@@ -81,10 +81,6 @@ export const exposure = listing<Exposure, Affected & { readonly image: string }>
   ],
   brief: 'Show where a vulnerability runs and what reaches it',
   description: ['Exposed is a container that was reached by more than its own namespace; unknown is not no.'],
-  examples: [
-    { words: 'exposure CVE-2026-0001', what: 'The workloads that have it.' },
-    { words: 'exposure CVE-2026-0001 --window-hours 24', what: 'By the flows of a day.' },
-  ],
 })
 
 function namespaceTexts({ namespaces }: Exposure): string[] {

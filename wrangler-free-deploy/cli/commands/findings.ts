@@ -68,5 +68,4 @@ export const findings = listing<Findings, Finding>({
   said: saidOf,
   brief: 'List containers that are short of CPU or memory now, and who causes it',
   description: ['Computed from the minutes of the last five.'],
-  examples: [{ words: 'findings -n shop', what: 'What a namespace suffers from.' }],
 })

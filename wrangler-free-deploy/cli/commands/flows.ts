@@ -57,11 +57,4 @@ export const flows = listing<FlowPage, Flow>({
     'Exit code 7: the list ended early. With --out FILE what came is in FILE.partial then, and there is no FILE;',
     'or a follow cannot go on from its place, which is too old or of another database.',
   ],
-  examples: [
-    { words: 'flows -n shop --last 15m', what: 'Flows of a namespace, of the last quarter of an hour.' },
-    { words: 'flows --verdict DROP -o wide', what: 'Flows that nobody answered, with the cause.' },
-    { words: 'flows --last 30d -o csv --out flows.csv', what: 'All flows of a month as a file.' },
-    { words: 'flows -f -n shop --verdict DROP', what: 'Flows that nobody answers, as they come.' },
-    { words: 'flows -f -o ndjson --last 1h --resume-file place', what: 'Each flow once, over restarts of both sides.' },
-  ],
 })

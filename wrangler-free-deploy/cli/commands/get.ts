@@ -4,7 +4,6 @@ import type { Query } from '../api/parameters.ts'
 import { type Ask, ask, open, requestText } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
-import { withExamples } from '../examples.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { connectionFlags, valued } from '../flags.ts'
 import { cleanText } from '../output/clean.ts'
@@ -66,30 +65,27 @@ async function copy(answer: IncomingMessage, sink: Sink): Promise<void> {
   await sink.end()
 }
 
-export const getPath = withExamples(
-  buildCommand<Flags, [path: string], CliContext>({
-    func: get,
-    parameters: {
-      aliases: outputAliases,
-      positional: {
-        kind: 'tuple',
-        parameters: [{ parse: String, placeholder: 'PATH', brief: 'A path of the API, such as /images?limit=1.' }],
-      },
-      flags: {
-        output: valued('FORMAT', 'json, yaml, jsonpath=EXPRESSION; without it the answer as it is, of any type.'),
-        out: outputFlags.out,
-        printRequest: outputFlags.printRequest,
-        ...connectionFlags,
-      },
+export const getPath = buildCommand<Flags, [path: string], CliContext>({
+  func: get,
+  parameters: {
+    aliases: outputAliases,
+    positional: {
+      kind: 'tuple',
+      parameters: [{ parse: String, placeholder: 'PATH', brief: 'A path of the API, such as /images?limit=1.' }],
     },
-    docs: {
-      brief: 'Get any path of the API as it is',
-      customUsage: ['PATH [flags]'],
-      fullDescription: [
-        'Get any path of the API as it is. Redirects are not followed, and the token goes to the broker only.',
-        'Exit code 7: the answer ended before its end.',
-      ].join('\n'),
+    flags: {
+      output: valued('FORMAT', 'json, yaml, jsonpath=EXPRESSION; without it the answer as it is, of any type.'),
+      out: outputFlags.out,
+      printRequest: outputFlags.printRequest,
+      ...connectionFlags,
     },
-  }),
-  [{ words: 'get /version', what: 'What the broker is, as it says it.' }],
-)
+  },
+  docs: {
+    brief: 'Get any path of the API as it is',
+    customUsage: ['PATH [flags]'],
+    fullDescription: [
+      'Get any path of the API as it is. Redirects are not followed, and the token goes to the broker only.',
+      'Exit code 7: the answer ended before its end.',
+    ].join('\n'),
+  },
+})

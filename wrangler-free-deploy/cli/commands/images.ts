@@ -25,8 +25,4 @@ export const images = listing<{ items: readonly Image[]; nextAfter: string | nul
   ],
   nameOf: ({ digest }) => digest,
   brief: 'List images that run or ran, with the containers that run them',
-  examples: [
-    { words: 'images -n shop', what: 'The images of a namespace.' },
-    { words: 'images -o name', what: 'Their digests, as other commands take them.' },
-  ],
 })

@@ -75,5 +75,4 @@ export const nodes = composed<Nodes, Row>({
   },
   brief: 'List the nodes, when they last reported, and which probes they run',
   description: ['LAST POST is that of pods, HEARTBEAT that of compute. -o json joins the two routes.'],
-  examples: [{ words: 'nodes -o wide', what: 'The nodes, with their pressure.' }],
 })

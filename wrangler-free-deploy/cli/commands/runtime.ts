@@ -79,8 +79,4 @@ export const runtime = listing<Runtime, Row>({
   said: saidOf,
   brief: 'List the files that ran in the containers of a workload, and the libraries they loaded',
   description: ['A missing file is evidence only where its container is covered.'],
-  examples: [
-    { words: 'runtime shop/Deployment/web', what: 'What ran in a workload.' },
-    { words: 'runtime shop/Deployment/web --origin unshipped', what: 'Only files that no image shipped.' },
-  ],
 })

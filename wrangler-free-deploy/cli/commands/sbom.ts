@@ -87,10 +87,6 @@ export const sbom = routeCommand(
       },
     },
     brief: 'List the components of an image from one SBOM',
-    examples: [
-      { words: 'sbom sha256:0123456789ab', what: 'The components of an image.' },
-      { words: 'sbom sha256:0123456789ab --cyclonedx --out bom.json', what: 'The document, for other tools.' },
-    ],
   },
   async (context, flags, [given]) => {
     if (flags.cyclonedx) refuse(flags)

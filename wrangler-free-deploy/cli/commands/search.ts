@@ -33,8 +33,4 @@ export const search = listing<SearchAnswer, Hit>({
   ],
   brief: 'Find anything by one text: a CVE, package, digest, repository, workload, pod, node, address',
   description: ['Each hit has a command that goes on. RUNNING is - where it is unknown or has no meaning.'],
-  examples: [
-    { words: 'search log4j', what: 'Packages and whatever else has that name.' },
-    { words: 'search 10.1.0.2', what: 'The pod or the peer with an address.' },
-  ],
 })

@@ -42,5 +42,4 @@ export const seccompDenials = listing<readonly Denial[], Denial>({
     length < MAX_ROWS ? [] : [`the broker lists at most ${MAX_ROWS}: narrow it with --namespace or --last`],
   brief: 'List syscalls that the kernel denied',
   description: ['An empty list does not say that somebody watched: ctb coverage --part nodes does.'],
-  examples: [{ words: 'seccomp denials -n shop --last 1d', what: 'What was denied in a namespace within a day.' }],
 })

@@ -59,5 +59,4 @@ export const seccompProfiles = listing<readonly SeccompProfile[], SeccompProfile
   },
   brief: 'List the syscalls that were observed, by workload, against the resources that were applied',
   description: ['MISSING were observed and are not allowed by the resource. DENIALS are verdicts of the kernel.'],
-  examples: [{ words: 'seccomp profiles -n shop', what: 'The observed sets of a namespace.' }],
 })

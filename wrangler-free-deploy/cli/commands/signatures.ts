@@ -67,5 +67,4 @@ export const signatures = listing<{ items: readonly RunningContainer[]; nextAfte
     'verified says that a signature verified, by any identity: look at SIGNERS.',
     'not checked and unknown are not the same as unsigned.',
   ],
-  examples: [{ words: 'signatures -n shop', what: 'The containers of a namespace.' }],
 })

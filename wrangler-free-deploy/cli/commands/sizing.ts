@@ -133,7 +133,4 @@ export const sizing = listing<Sizing, Row>({
     'Percentiles over all pods of the workload. FIT has the rules that hold, such as requestOverP95.',
     'As CSV a line has the numbers of cpu_millis or memory_bytes.',
   ],
-  examples: [
-    { words: 'sizing shop/Deployment/web --days 7', what: 'The requests and limits of a workload, by a week.' },
-  ],
 })

@@ -22,8 +22,4 @@ export const status = composed<{ readonly items: readonly Fact[] }, Fact>({
     'Exit code 0 whatever it finds: stderr names what needs a look. 6 if the broker cannot be reached.',
     'TIME is what DETAIL says of it. ctb coverage lists by name what is not known.',
   ],
-  examples: [
-    { words: 'status', what: 'Whether the broker works and what it knows.' },
-    { words: 'status -o json', what: 'The same for a program: items with needsLook.' },
-  ],
 })

@@ -61,10 +61,6 @@ export const trust = listing<ImageTrust, Result>({
     'With --fail-on the exit code is 1 if any matching result is so, whatever --limit says.',
     'Where no judgement is available, nothing is known: --fail-on unknown is then 1, --fail-on wouldDeny is not.',
   ],
-  examples: [
-    { words: 'trust -n shop', what: 'The containers of a namespace, the worst first.' },
-    { words: 'trust --fail-on wouldDeny,unknown', what: 'Exit code 1 unless everything is trusted.' },
-  ],
 })
 
 function saidOf({

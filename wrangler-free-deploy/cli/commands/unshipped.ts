@@ -72,8 +72,4 @@ export const unshipped = listing<Unshipped, File>({
   said: saidOf,
   brief: 'List files that ran and that no image shipped, the newest first',
   description: ['They were written after the container started, deleted while they ran, or never on a disk.'],
-  examples: [
-    { words: 'unshipped --last 1d', what: 'What is new within a day.' },
-    { words: 'unshipped -n shop --running true', what: 'In a namespace, on images that still run.' },
-  ],
 })

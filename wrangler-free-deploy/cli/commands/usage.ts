@@ -59,5 +59,4 @@ export const usage = listing<{ containers: readonly Container[]; nodes: readonly
   said: ({ containers }) => (containers.length > 0 ? [] : ['no container has reported lately: see ctb nodes']),
   brief: 'Show what live containers use of CPU and memory, against their requests and limits',
   description: ['MEMORY is the working set. THROTTLED is the part of the periods of the CPU limit in the last sample.'],
-  examples: [{ words: 'usage -n shop', what: 'The containers of a namespace.' }],
 })

@@ -2,7 +2,6 @@ import { buildCommand } from '@stricli/core'
 import { flagsOf } from '../api/parameters.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
-import { withExamples } from '../examples.ts'
 import { connectionFlags } from '../flags.ts'
 import { digestArgument, wholeDigest } from '../list/digest.ts'
 import { download } from '../output/download.ts'
@@ -26,26 +25,23 @@ async function write(this: CliContext, flags: Flags, given: string): Promise<voi
   })
 }
 
-export const vex = withExamples(
-  buildCommand<Flags, [digest: string], CliContext>({
-    func: write,
-    parameters: {
-      positional: { kind: 'tuple', parameters: [{ parse: String, ...digestArgument }] },
-      flags: {
-        ...flagsOf(ROUTE),
-        out: outputFlags.out,
-        printRequest: outputFlags.printRequest,
-        ...connectionFlags,
-      } as never,
-    },
-    docs: {
-      brief: 'Write the decisions about an image as a VEX document',
-      customUsage: ['DIGEST [flags]'],
-      fullDescription: [
-        'Write the decisions about an image as a VEX document: OpenVEX, or CycloneDX with --format cyclonedx.',
-        'Decisions for a workload or a namespace are left out, since a VEX statement is about the image wherever it runs.',
-      ].join('\n'),
-    },
-  }),
-  [{ words: 'vex sha256:0123456789ab --out vex.json', what: 'The decisions about an image, as OpenVEX.' }],
-)
+export const vex = buildCommand<Flags, [digest: string], CliContext>({
+  func: write,
+  parameters: {
+    positional: { kind: 'tuple', parameters: [{ parse: String, ...digestArgument }] },
+    flags: {
+      ...flagsOf(ROUTE),
+      out: outputFlags.out,
+      printRequest: outputFlags.printRequest,
+      ...connectionFlags,
+    } as never,
+  },
+  docs: {
+    brief: 'Write the decisions about an image as a VEX document',
+    customUsage: ['DIGEST [flags]'],
+    fullDescription: [
+      'Write the decisions about an image as a VEX document: OpenVEX, or CycloneDX with --format cyclonedx.',
+      'Decisions for a workload or a namespace are left out, since a VEX statement is about the image wherever it runs.',
+    ].join('\n'),
+  },
+})

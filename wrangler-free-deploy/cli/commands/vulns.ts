@@ -25,10 +25,6 @@ export const vulns = routeCommand(
       'Findings of which it is not known, and running images that nobody scanned, do not make the exit code 1;',
       'how many there are is said on stderr.',
     ],
-    examples: [
-      { words: 'vulns -n shop --tier P0,P1', what: 'The urgent vulnerabilities of a namespace.' },
-      { words: 'vulns --running true --fail-on p0 --fail-on kev', what: 'Exit code 1 if such a thing runs.' },
-    ],
   },
   async (context, flags, [digest]) => {
     if (digest === undefined) {

@@ -41,11 +41,4 @@ export const workload = listing<Profile, PartRow>({
     '--fail-on risk: the posture is risk. p0: a running image has a vulnerability of tier P0.',
     'drift: a tag moved, an image or a security context left the baseline, or a file ran that no image shipped.',
   ],
-  examples: [
-    { words: 'workload shop/Deployment/web', what: 'All that is known of a workload.' },
-    {
-      words: 'workload -n shop Deployment/web --fail-on p0',
-      what: 'Exit code 1 if an image has a vulnerability of P0.',
-    },
-  ],
 })

@@ -79,8 +79,4 @@ export const workloads = listing<{ items: readonly Workload[]; nextAfter: string
   said: saidOf,
   brief: 'List workloads with their posture, findings and drift, as the job stored them last',
   description: ['Unknown is never ok: what nobody has observed has the state unknown.'],
-  examples: [
-    { words: 'workloads -n shop', what: 'The workloads of a namespace.' },
-    { words: 'workloads --status risk -o name', what: 'Those at risk, as other commands take them.' },
-  ],
 })

@@ -4,7 +4,6 @@ import type { Query } from '../api/parameters.ts'
 import { type Ask, ask, requestText } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
-import { type Example, withExamples } from '../examples.ts'
 import { connectionFlags } from '../flags.ts'
 import { type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
 import { answerOf, show, type View } from '../output/show.ts'
@@ -17,7 +16,6 @@ interface Composed<Answer, Row> extends View<Answer, Row> {
   readonly compose: (context: CliContext, flags: ComposedFlags) => Promise<Answer>
   readonly brief: string
   readonly description?: readonly string[]
-  readonly examples: readonly Example[]
 }
 
 export function composed<Answer, Row>(spec: Composed<Answer, Row>): Command<CliContext> {
@@ -31,7 +29,7 @@ export function composed<Answer, Row>(spec: Composed<Answer, Row>): Command<CliC
     }
     await show(this, flags, { pages, hasMore: () => false, limit: null }, spec)
   }
-  const command = buildCommand<ComposedFlags, [], CliContext>({
+  return buildCommand<ComposedFlags, [], CliContext>({
     func,
     parameters: { aliases: outputAliases, flags: { ...outputFlags, ...connectionFlags } },
     docs: {
@@ -40,7 +38,6 @@ export function composed<Answer, Row>(spec: Composed<Answer, Row>): Command<CliC
       fullDescription: [`${spec.brief}.`, ...(spec.description ?? [])].join('\n'),
     },
   })
-  return withExamples(command, spec.examples)
 }
 
 export const jsonQuestion = (path: readonly string[], query: Query = {}): Ask => ({

@@ -4,7 +4,6 @@ import { flagsOf, type OperationPath, pageRows, type Query, queryOf } from '../a
 import { ask, requestText } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
-import { type Example, withExamples } from '../examples.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { connectionFlags, valued } from '../flags.ts'
 import { isOfRows, type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
@@ -50,8 +49,6 @@ interface RouteCommand {
   readonly usage?: readonly string[]
   readonly brief: string
   readonly description?: readonly string[]
-  /** Calls for the manual, with what each is for. */
-  readonly examples: readonly Example[]
 }
 
 interface Listing<Answer, Row> extends View<Answer, Row>, Omit<RouteCommand, 'routes' | 'hasLimit' | 'positional'> {
@@ -124,7 +121,7 @@ export function routeCommand(
   )
   const namespace = flags.namespace
   const mayHaveAll = namespace?.optional === true && spec.flags?.namespace === undefined
-  const command = buildCommand<ListFlags, string[], CliContext>({
+  return buildCommand<ListFlags, string[], CliContext>({
     func(this: CliContext, given: ListFlags, ...words: string[]) {
       return run(this, given, words)
     },
@@ -157,7 +154,6 @@ export function routeCommand(
       fullDescription: [`${brief}.`, ...description].join('\n'),
     },
   })
-  return withExamples(command, spec.examples)
 }
 
 const usageOf = ({ placeholder, isOptional }: Argument): string => (isOptional ? `[${placeholder}]` : placeholder)

@@ -2,7 +2,6 @@ import { buildCommand } from '@stricli/core'
 import { ask } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
-import { withExamples } from '../examples.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { chosen, connectionFlags, sinceFlag, valued } from '../flags.ts'
 import { writeAnswer } from '../output/answer.ts'
@@ -44,54 +43,48 @@ function pathOf(namespace: string | undefined, workload: string | undefined): st
   throw new Failure('expected NAMESPACE/KIND/NAME, or --namespace, alone or with KIND/NAME', EXIT.usage)
 }
 
-export const policyGenerate = withExamples(
-  buildCommand<Flags, [workload?: string], CliContext>({
-    func: generate,
-    parameters: {
-      aliases: { n: 'namespace', o: 'output' },
-      positional: {
-        kind: 'tuple',
-        parameters: [
-          {
-            parse: String,
-            optional: true,
-            placeholder: 'NAMESPACE/KIND/NAME',
-            brief: 'A workload, such as shop/Deployment/api.',
-          },
-        ],
-      },
-      flags: {
-        namespace: valued('NAME', 'All workloads of a namespace, behind a policy that denies all.'),
-        format: chosen(['kubernetes', 'cilium'], 'NetworkPolicy, the default, or CiliumNetworkPolicy.'),
-        direction: chosen(['both', 'ingress', 'egress'], 'The directions in which the policy isolates the pods.'),
-        since: sinceFlag,
-        minDays: valued('DAYS', 'Days that a workload has to have been observed; 7 by default.'),
-        cidr: chosen(['exact', '24'], 'External addresses one by one, the default, or by network.'),
-        output: chosen(['yaml', 'json'], 'The notation; yaml by default.'),
-        acknowledgePartial: {
-          kind: 'boolean',
-          default: false,
-          withNegated: false,
-          brief: 'Make it although what was seen is not complete.',
+export const policyGenerate = buildCommand<Flags, [workload?: string], CliContext>({
+  func: generate,
+  parameters: {
+    aliases: { n: 'namespace', o: 'output' },
+    positional: {
+      kind: 'tuple',
+      parameters: [
+        {
+          parse: String,
+          optional: true,
+          placeholder: 'NAMESPACE/KIND/NAME',
+          brief: 'A workload, such as shop/Deployment/api.',
         },
-        out: valued('FILE', 'A file to write to, instead of stdout.'),
-        ...connectionFlags,
-      },
-    },
-    docs: {
-      brief: 'Make network policies that allow what was seen',
-      customUsage: [
-        { input: 'NAMESPACE/KIND/NAME [flags]', brief: 'of a workload' },
-        { input: '-n NAMESPACE [flags]', brief: 'of all workloads of a namespace' },
       ],
-      fullDescription: [
-        'Make network policies that allow what was seen of a workload, or of all workloads of a namespace.',
-        'Nothing is applied. Exit code 5: too little was seen, and the broker says what is missing.',
-      ].join('\n'),
     },
-  }),
-  [
-    { words: 'policy generate -n shop --out shop.yaml', what: 'The policies of a namespace, as a file.' },
-    { words: 'policy generate shop/Deployment/api --format cilium', what: 'The policy of a workload, for Cilium.' },
-  ],
-)
+    flags: {
+      namespace: valued('NAME', 'All workloads of a namespace, behind a policy that denies all.'),
+      format: chosen(['kubernetes', 'cilium'], 'NetworkPolicy, the default, or CiliumNetworkPolicy.'),
+      direction: chosen(['both', 'ingress', 'egress'], 'The directions in which the policy isolates the pods.'),
+      since: sinceFlag,
+      minDays: valued('DAYS', 'Days that a workload has to have been observed; 7 by default.'),
+      cidr: chosen(['exact', '24'], 'External addresses one by one, the default, or by network.'),
+      output: chosen(['yaml', 'json'], 'The notation; yaml by default.'),
+      acknowledgePartial: {
+        kind: 'boolean',
+        default: false,
+        withNegated: false,
+        brief: 'Make it although what was seen is not complete.',
+      },
+      out: valued('FILE', 'A file to write to, instead of stdout.'),
+      ...connectionFlags,
+    },
+  },
+  docs: {
+    brief: 'Make network policies that allow what was seen',
+    customUsage: [
+      { input: 'NAMESPACE/KIND/NAME [flags]', brief: 'of a workload' },
+      { input: '-n NAMESPACE [flags]', brief: 'of all workloads of a namespace' },
+    ],
+    fullDescription: [
+      'Make network policies that allow what was seen of a workload, or of all workloads of a namespace.',
+      'Nothing is applied. Exit code 5: too little was seen, and the broker says what is missing.',
+    ].join('\n'),
+  },
+})

@@ -2,7 +2,6 @@ import { buildCommand } from '@stricli/core'
 import { ask } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import { type CliContext, type ColorChoice, isColoured } from '../context.ts'
-import { withExamples } from '../examples.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { colorFlag, connectionFlags, sinceFlag, valued } from '../flags.ts'
 import { readFile, readText } from '../input.ts'
@@ -69,49 +68,43 @@ async function inFiles<T>(documents: Documents, asking: () => Promise<T>): Promi
   }
 }
 
-export const policyTry = withExamples(
-  buildCommand<Flags, string[], CliContext>({
-    func: tryPolicies,
-    parameters: {
-      aliases: { f: 'file', n: 'namespace', o: 'output' },
-      positional: {
-        kind: 'array',
-        parameter: { parse: String, placeholder: 'FILE', brief: 'Further files, so that -f *.yaml takes all of them.' },
-      },
-      flags: {
-        file: {
-          kind: 'parsed',
-          parse: String,
-          variadic: true,
-          optional: true,
-          placeholder: 'FILE',
-          brief: 'Policies as YAML or JSON, - for stdin. Those of all files are tried together.',
-        },
-        since: sinceFlag,
-        until: valued('TIME', 'Edges that were first seen before then.'),
-        namespace: valued('NAME', 'Only edges with an end in this namespace.'),
-        output: {
-          kind: 'enum',
-          values: ['table', 'json'],
-          default: 'table',
-          brief: 'For people, or the answer itself.',
-        },
-        color: colorFlag,
-        ...connectionFlags,
-      },
+export const policyTry = buildCommand<Flags, string[], CliContext>({
+  func: tryPolicies,
+  parameters: {
+    aliases: { f: 'file', n: 'namespace', o: 'output' },
+    positional: {
+      kind: 'array',
+      parameter: { parse: String, placeholder: 'FILE', brief: 'Further files, so that -f *.yaml takes all of them.' },
     },
-    docs: {
-      brief: 'Try network policies on what was seen; exit code 1 if they deny any of it',
-      customUsage: ['-f FILE... [flags]', { input: '-f - [flags]', brief: 'from stdin' }],
-      fullDescription: [
-        'Try network policies on what was seen. Nothing is applied.',
-        'Exit code 0: nothing would have been denied; 1: something would have been.',
-        'Only the given policies are looked at, not those of the cluster, and only connections that were seen.',
-      ].join('\n'),
+    flags: {
+      file: {
+        kind: 'parsed',
+        parse: String,
+        variadic: true,
+        optional: true,
+        placeholder: 'FILE',
+        brief: 'Policies as YAML or JSON, - for stdin. Those of all files are tried together.',
+      },
+      since: sinceFlag,
+      until: valued('TIME', 'Edges that were first seen before then.'),
+      namespace: valued('NAME', 'Only edges with an end in this namespace.'),
+      output: {
+        kind: 'enum',
+        values: ['table', 'json'],
+        default: 'table',
+        brief: 'For people, or the answer itself.',
+      },
+      color: colorFlag,
+      ...connectionFlags,
     },
-  }),
-  [
-    { words: 'policy try -f shop.yaml --since 30d', what: 'A step of a pipeline before the policies are applied.' },
-    { words: 'policy try -f shop.yaml -o json', what: 'The answer itself, for a program.' },
-  ],
-)
+  },
+  docs: {
+    brief: 'Try network policies on what was seen; exit code 1 if they deny any of it',
+    customUsage: ['-f FILE... [flags]', { input: '-f - [flags]', brief: 'from stdin' }],
+    fullDescription: [
+      'Try network policies on what was seen. Nothing is applied.',
+      'Exit code 0: nothing would have been denied; 1: something would have been.',
+      'Only the given policies are looked at, not those of the cluster, and only connections that were seen.',
+    ].join('\n'),
+  },
+})
