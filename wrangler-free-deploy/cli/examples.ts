@@ -67,7 +67,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     },
     {
       words: 'diff shop/Deployment/web --from 24h',
-      what: 'A workload since yesterday.',
+      what: 'A workload since yesterday; exit code 1, since it changed.',
     },
   ],
   edges: [
