@@ -18,6 +18,7 @@ import { TOKENS } from '../support/app.ts'
 import { resultOf, signature } from '../support/attestations.ts'
 import { digestOf } from '../support/images.ts'
 import { contained, POD, storeState, workload } from '../support/profile-versions.ts'
+import { startStub } from '../support/stub.ts'
 import { component, finding, storeFindings, storeSbom } from '../support/supply-chain.ts'
 import { startCluster } from './cluster.ts'
 import { goldenCalls } from './golden.ts'
@@ -91,7 +92,8 @@ async function seedHostile(): Promise<void> {
     { ...at, digest: HOSTILE_OLD, first: hoursAgo(20 * DAY), last: hoursAgo(8 * DAY), state: 'terminated' },
     { ...at, digest: HOSTILE, first: hoursAgo(2), last: hoursAgo(0) },
   ])
-  await sql`update image set repository = ${EVIL}, tags = array[${EVIL}::text] where digest in (${HOSTILE}, ${HOSTILE_OLD})`
+  await sql`
+    update image set repository = ${EVIL}, tags = array[${EVIL}::text] where digest in (${HOSTILE}, ${HOSTILE_OLD})`
   await sql`update workload_container set image_ref = ${EVIL} where image_digest = ${HOSTILE}`
   await storeInstances(sql, [{ ...at, digest: HOSTILE }])
   await storeFiles(sql, [{ ...at, digest: HOSTILE, path: EVIL, first: hoursAgo(1) }])
@@ -280,6 +282,32 @@ test('commands of a search take names whole: the shell reads no name as a flag o
   }
   assert.match(await columns(name), /ctb components --name '\$\(reboot\) it'\\''s'$/m)
   assert.match(await columns('--out=x'), /ctb get '\/components\?name=--out%3Dx'$/m)
+})
+
+test('a list that is old or was never computed says so', async () => {
+  const page = { order: 'tier', items: [], nextAfter: null }
+  const stub = await startStub(() => ({ json: pages.shift() }))
+  const pages = [
+    { ...page, computedAt: null, staleSeconds: null },
+    { ...page, computedAt: '2026-01-31T09:00:00', staleSeconds: 3_600 },
+    { ...page, computedAt: '2026-01-31T09:00:00', staleSeconds: 60 },
+  ]
+  const errOf = async () => (await inProcess(stub.url)(['vulns', '-o', 'name'])).err
+  assert.equal(await errOf(), 'the list was not computed yet: vulnerabilities are unknown, not absent\n')
+  assert.equal(await errOf(), 'the list was computed 2026-01-31T09:00:00Z: what is newer is unknown\n')
+  assert.equal(await errOf(), '')
+})
+
+test('an SBOM that is replaced between two pages is 7: components of two are no list', async () => {
+  const { json } = await cluster.get(`/images/${WEB}/sbom`, { token: TOKEN })
+  const stub = await startStub(() => ({ json: pages.shift() }))
+  const newer = { ...json.report, scannedAt: '2026-01-31T09:00:00' }
+  const pages = [
+    { ...json, nextAfter: 3 },
+    { ...json, report: newer },
+  ]
+  const { code, err } = await inProcess(stub.url)(['sbom', WEB, '-o', 'name'])
+  assert.deepEqual([code, err], [7, 'the SBOM was replaced while it was read: ask again\n'])
 })
 
 test('documents are the bytes of the API; --out appears when it is whole', async () => {

@@ -1,19 +1,11 @@
 /** Flags for the query parameters of a route, and back. Their names and values are those of openapi.json. */
 import { valued } from '../flags.ts'
+import type { Known } from './known.ts'
 import { OPERATIONS } from './operations.ts'
 
 export type OperationPath = keyof typeof OPERATIONS
 /** Values by parameter; those that are undefined are left out, several are sent one after another. */
 export type Query = Readonly<Record<string, string | readonly string[] | undefined>>
-
-/** A parameter: what it is about in one sentence, and how its values are written. */
-export interface Known {
-  readonly brief: string
-  readonly isRequired?: boolean
-  readonly repeats?: boolean
-  readonly values?: readonly string[]
-  readonly max?: number
-}
 
 export const parametersOf = (path: OperationPath): Readonly<Record<string, Known>> => OPERATIONS[path]
 

@@ -63,5 +63,6 @@ export const components = listing<ComponentPage, HeldComponent>({
       : []),
     ...gapTexts(gaps),
   ],
+  usage: ['--name NAME [flags]', '--purl URL [flags]'],
   brief: 'Find the images and workloads that hold a package, by its name or package URL',
 })

@@ -42,8 +42,9 @@ interface SbomPage {
   readonly nextAfter: number | null
 }
 
-const view: View<SbomPage, Component> = {
-  rowsOf: ({ items }) => items,
+/** The components of one SBOM. @throws Failure if another one takes its place between two pages */
+const viewOf = (): View<SbomPage, Component> => ({
+  rowsOf: oneReport(),
   columns: [
     { header: 'NAME', of: ({ name }) => name },
     { header: 'VERSION', of: ({ version }) => version },
@@ -67,6 +68,16 @@ const view: View<SbomPage, Component> = {
       .map((other) => `another one is that of ${sourceText(other, digest)}: see --source and --report-digest`),
     ...guessTexts(retiredGuesses),
   ],
+})
+
+function oneReport(): View<SbomPage, Component>['rowsOf'] {
+  const keyOf = (report: Report | null) => report && `${report.source} ${report.reportDigest} ${report.scannedAt}`
+  let first: string | null | undefined
+  return ({ report, items }) => {
+    first ??= keyOf(report)
+    if (first === keyOf(report)) return items
+    throw new Failure('the SBOM was replaced while it was read: ask again', EXIT.endedEarly)
+  }
 }
 
 function sourceText({ source, reportDigest, join, scannedAt, itemCount, sbomTrust }: Report, digest: string): string {
@@ -93,7 +104,7 @@ export const sbom = routeCommand(
     const path = ['images', await wholeDigest(context, flags, given!), 'sbom']
     const query = queryOf(ROUTE, flags)
     if (!flags.cyclonedx)
-      return showPages(context, flags, { path, query }, view, {
+      return showPages(context, flags, { path, query }, viewOf(), {
         nextOf: ({ nextAfter }) => nextAfter,
         maxRows: pageRows(ROUTE),
       })

@@ -1,5 +1,5 @@
 /** How vulnerabilities are listed: those of the cluster, and the findings of an image. */
-import type { Column } from '../output/cell.ts'
+import { type Column, timeText } from '../output/cell.ts'
 import type { View } from '../output/show.ts'
 import { kevColour, severityColour, tierColour } from '../output/urgency.ts'
 import { firstOf, probability, yesNo } from '../output/words.ts'
@@ -34,6 +34,7 @@ export interface VulnerabilityPage {
   readonly items: readonly Vulnerability[]
   readonly nextAfter: string | null
   readonly computedAt: string | null
+  readonly staleSeconds: number | null
 }
 
 export interface Finding extends Common {
@@ -96,8 +97,16 @@ export const CLUSTER_VIEW: View<VulnerabilityPage, Vulnerability> = {
     ALIASES,
   ],
   nameOf: ({ id }) => id,
-  said: ({ computedAt }) =>
-    computedAt === null ? ['the list was not computed yet: vulnerabilities are unknown, not absent'] : [],
+  said: ageTexts,
+}
+
+/** The list is computed every five minutes; three times without it are no accident. */
+const OLD_SECONDS = 15 * 60
+
+function ageTexts({ computedAt, staleSeconds }: VulnerabilityPage): string[] {
+  if (computedAt === null) return ['the list was not computed yet: vulnerabilities are unknown, not absent']
+  if (staleSeconds === null || staleSeconds < OLD_SECONDS) return []
+  return [`the list was computed ${timeText(computedAt, true)}: what is newer is unknown`]
 }
 
 export const IMAGE_VIEW: View<FindingPage, Finding> = {
