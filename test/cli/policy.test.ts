@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
-import { ctbOf, fileOf, PROGRAM, pathOf, run, startShop, TOKEN } from './support.ts'
+import { inProcess } from './in-process.ts'
+import { fileOf, PROGRAM, pathOf, run, startShop, TOKEN } from './support.ts'
 import { DENY } from './texts.ts'
 
 const shop = await startShop()
-const ctb = ctbOf(shop.url)
+const ctb = inProcess(shop.url)
 const headers = { authorization: `Bearer ${TOKEN}` }
 
 test('policies are generated, tried, tightened and tried again', async () => {

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Database, DatabaseBusy, DatabaseUnavailable, openDatabase } from '../../lib/db/index.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { onlyFull } from '../support/depth.ts'
 import { noLog } from '../support/log.ts'
 import { type FaultyProxy, startProxy } from '../support/proxy.ts'
 
@@ -85,7 +86,7 @@ async function storm(signal: AbortSignal): Promise<number> {
   return kills
 }
 
-describe('storm', () => {
+describe('storm', { skip: onlyFull }, () => {
   before(async () => {
     home = await createTestDatabase()
     await home.adminSql`create table storm (id bigint primary key, at timestamptz not null default now())`

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, test } from 'node:test'
 import type postgres from 'postgres'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
+import { onlyFull } from '../support/depth.ts'
 import { container, digestOf, newDigest, replica } from '../support/images.ts'
 import { component, finding, header } from '../support/supply-chain.ts'
 import { until } from '../support/until.ts'
@@ -188,7 +189,10 @@ const summary = () => sql`
   from cve_summary s left join cve_detail d using (vuln_id) left join cve_fact f using (vuln_id)
   order by s.vuln_id, s.scope_namespace`
 
-describe('payloads and pods are stored while a pass waits for a lock when', { timeout: 900_000 }, () => {
+describe('payloads and pods are stored while a pass waits for a lock when', {
+  timeout: 900_000,
+  skip: onlyFull,
+}, () => {
   for (const [step, hold] of HOLDS) {
     test(step, async () => {
       let isOver = false

@@ -1,4 +1,5 @@
 import { composed } from '../list/composed.ts'
+import { timeText } from '../output/cell.ts'
 import { type Fact, factsOf, QUESTIONS } from '../status/facts.ts'
 
 export const status = composed<{ readonly items: readonly Fact[] }, Fact>({
@@ -16,7 +17,10 @@ export const status = composed<{ readonly items: readonly Fact[] }, Fact>({
   said: ({ items }) =>
     items
       .filter(({ needsLook }) => needsLook)
-      .map(({ what, state, detail }) => `needs a look: ${what}: ${[state, detail].filter(Boolean).join(', ')}`),
+      .map(({ what, state, time, detail }) => {
+        const at = time === null ? null : timeText(time, true)
+        return `needs a look: ${what}: ${[state, detail, at].filter(Boolean).join(', ')}`
+      }),
   brief: 'Show what the broker holds and since when, its jobs, silent nodes and versions',
   description: [
     'Exit code 0 whatever it finds: stderr names what needs a look. 6 if the broker cannot be reached.',
