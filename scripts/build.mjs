@@ -33,7 +33,7 @@ const CLI_BUNDLE = 'ctb.mjs'
 const CLI_LINKS = ['kubectl-telemetry_broker', 'kubectl_complete-telemetry_broker']
 /** Its own names that it has hundreds of times, none of which is a field of an answer: shortened, to keep it small. */
 const CLI_NAMES =
-  /^(header|isWide|isTime|colourOf|shownOf|csvHeader|isSentence|minWidth|rowsOf|nameOf|nextOf|askedOf|judgeOf)$/
+  /^(brief|placeholder|fullDescription|customUsage|header|isWide|isTime|colourOf|shownOf|csvHeader|isSentence|minWidth|rowsOf|nameOf|nextOf|askedOf|judgeOf)$/
 /** Older builds are removed; a broker that outlives this many builds loses its files. */
 const KEPT_BUILDS = 10
 const DIGEST_CHARS = 16
