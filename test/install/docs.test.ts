@@ -16,6 +16,7 @@ import { configTable, loadConfig } from '../../lib/config/index.ts'
 import { SchemaTooNew } from '../../sql/migrate/errors.ts'
 import { startApp } from '../support/app.ts'
 import { flow, get, post } from '../support/broker.ts'
+import { onlyFull } from '../support/depth.ts'
 import { freePort } from '../support/free-port.ts'
 import { container, newDigest, replica } from '../support/images.ts'
 import { podPost, servicePost, wholePodPost } from '../support/records.ts'
@@ -57,7 +58,7 @@ const evaluator = await startStub(({ body }) => {
   return { json: { results: [{ ...verdict, reason: 'no rule: "ü" \u2028' }] } }
 })
 
-describe('blocks that run', { timeout: RUN_LIMIT_MS }, () => {
+describe('blocks that run', { timeout: RUN_LIMIT_MS, skip: onlyFull }, () => {
   const programs = findPrograms()
   const missing = programs === undefined ? 'this machine has no PostgreSQL with its client programs' : undefined
   let shell: Shell
