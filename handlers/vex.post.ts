@@ -14,8 +14,8 @@ const Query = z.object({
       maxLength: MAX_DOCUMENT_ID_CHARS,
       pattern: NO_NULL_PATTERN,
       description:
-        'The id by which the broker knows the document, in place of its own; blank is its own. Some hubs have one id in ' +
-        'several documents, or another in each version: give their path.',
+        'The id by which the broker knows the document, in place of its own; blank is its own. Some hubs have one id ' +
+        'in several documents, or another in each version: give their path.',
     },
   ),
 })

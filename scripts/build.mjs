@@ -32,8 +32,12 @@ const CLI_BUNDLE = 'ctb.mjs'
 /** The names by which kubectl finds its plugin and the completion of it: links to the bundle, which reads its name. */
 const CLI_LINKS = ['kubectl-telemetry_broker', 'kubectl_complete-telemetry_broker']
 /** Its own names that it has hundreds of times, none of which is a field of an answer: shortened, to keep it small. */
-const CLI_NAMES =
-  /^(brief|placeholder|fullDescription|customUsage|header|isWide|isTime|colourOf|shownOf|csvHeader|isSentence|minWidth|rowsOf|nameOf|nextOf|askedOf|judgeOf)$/
+const CLI_NAMES = new RegExp(
+  `^(${[
+    ...['brief', 'placeholder', 'fullDescription', 'customUsage', 'header', 'isWide', 'isTime', 'colourOf', 'shownOf'],
+    ...['csvHeader', 'isSentence', 'minWidth', 'rowsOf', 'nameOf', 'nextOf', 'askedOf', 'judgeOf'],
+  ].join('|')})$`,
+)
 /** Older builds are removed; a broker that outlives this many builds loses its files. */
 const KEPT_BUILDS = 10
 const DIGEST_CHARS = 16

@@ -245,8 +245,8 @@ const COMPONENTS = fixed(`
                   from workload_container w
                   where w.image_digest = d.image_digest
                   group by w.cluster_id, w.pod_namespace, w.workload_kind, w.workload_name) s) s) l)
-  select (select not_covered(${param('window_secs')})::text), (select not_read()::text), (select e.rank::text from walk_end e),
-         (select e.image_digest from walk_end e),
+  select (select not_covered(${param('window_secs')})::text), (select not_read()::text),
+         (select e.rank::text from walk_end e), (select e.image_digest from walk_end e),
          i.rank::text, i.image_digest, i.name, i.version, i.purl, i.type, ${plainColumns(HeldComponent, 'i')}
   from (values (1)) one(row)
   left join (

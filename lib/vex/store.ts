@@ -65,7 +65,8 @@ const STORE = fixed<{ outcome: { status: string; storedVersion: number } }[]>(
 )
 
 /**
- * Stores the decisions of a document over those of its version before. `name` is its id in place of its own. Returns a `VexOutcome` as JSON.
+ * Stores the decisions of a document over those of its version before. `name` is its id in place of its own. Returns a
+ * `VexOutcome` as JSON.
  * @throws HttpError 400 for a document that is not valid; 409 if too many decisions hold, or documents are known
  */
 export async function storeVex(

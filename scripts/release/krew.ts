@@ -1,5 +1,5 @@
-// Writes the archive of the kubectl plugin, and its manifest for krew: krew.ts FOLDER ADDRESS, after `npm run build` and
-// `npm run notices`.
+// Writes the archive of the kubectl plugin, and its manifest for krew: krew.ts FOLDER ADDRESS, after `npm run build`
+// and `npm run notices`.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -96,6 +96,10 @@ test('values that the broker knows', async () => {
     ],
     [['policy', 'generate', 'shop/Deployment/api', 'shop/'], [':4']],
     [['images', '-n', 'nowhere'], [':4']],
+    [
+      ['flows', '--seen-by', 'f'],
+      ['from', ':4'],
+    ],
   ]
   for (const [words, candidates] of cases) assert.deepEqual(await proposed(words), candidates, words.join(' '))
 })

@@ -33,7 +33,7 @@ export interface Started {
 interface Options {
   /** Lines of namespace and name. */
   readonly services?: string
-  /** What it says before it fails. */
+  /** Its text on stderr before it fails. */
   readonly fault?: string
 }
 

@@ -84,7 +84,7 @@ async function seedBank(): Promise<void> {
   }
 }
 
-/** Whatever text scanners, checkers, people and pods send. */
+/** A hostile text in every field that scanners, checkers, people and pods send. */
 async function seedHostile(): Promise<void> {
   const { sql } = cluster
   const at = { namespace: EVIL, kind: EVIL, workload: EVIL, container: EVIL }
@@ -329,6 +329,6 @@ test('a document that ends early is 7, and no file appears', async () => {
   const { port } = early.address() as AddressInfo
   const { code, err } = await inProcess(`http://127.0.0.1:${port}`)(['sbom', WEB, '--cyclonedx', '--out', file])
   assert.equal(code, 7)
-  assert.match(err, /^the document ended early: /)
+  assert.match(err, /^the answer ended early: /)
   assert.ok(!existsSync(file))
 })

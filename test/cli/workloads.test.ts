@@ -17,7 +17,7 @@ const WEB = 'shop/Deployment/web'
 const jobContext = {
   ...{ config: cluster.deps.config, db: cluster.db, log: cluster.deps.log, signal: new AbortController().signal },
 }
-/** What the broker itself answers. */
+/** The answer of the broker itself. */
 const apiOf = async (path: string) => (await cluster.get(path, { headers: { authorization: `Bearer ${TOKEN}` } })).text
 
 golden('workloads', ctb, ['workloads'], [['workloads', '-n', 'shop', '--status', 'risk', '--limit', '1']])
@@ -303,4 +303,21 @@ test('colours mark what is wrong', async () => {
   assert.deepEqual(await marked('findings', '-n', 'shop'), ['high 31'])
   assert.deepEqual(await marked('usage', '-n', 'shop'), ['200.0Mi 31', '180.0Mi 31'])
   assert.deepEqual(await marked('seccomp', 'profiles', '-n', 'shop'), ['false 33', '3 31'])
+})
+
+test('policies say on stderr which connections they leave out, also where they go to a file', async () => {
+  const left = [
+    'left out: ingress from "lab/Deployment/a [2J ]8;;http:": no labels of its pods are known',
+    'left out: ingress from lab/Pod/ghost-1: no labels of its pods are known',
+  ]
+  const words = ['policy', 'generate', 'shop/Deployment/api']
+  for (const more of [[], ['--out', pathOf('api.yaml')]]) {
+    const { code, err } = await ctb([...words, ...more])
+    assert.deepEqual([code, err], [0, `${left.join('\n')}\n`])
+  }
+  const printed = await ctb([...words, '--print-request'])
+  assert.match(printed.out, /^curl -sS .*\/workloads\/shop\/Deployment\/api\/networkpolicy\?output=yaml'\n$/)
+  const tried = await ctb(['policy', 'try', '-f', pathOf('api.yaml'), '--print-request'])
+  assert.match(tried.out, /^curl -sS -X POST .* --data-binary @- '.*\/networkpolicy\/try'\n$/)
+  assert.deepEqual([printed.err, tried.code, tried.err], ['', 0, ''])
 })

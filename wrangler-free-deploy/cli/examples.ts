@@ -3,7 +3,7 @@
 export interface Example {
   /** After `ctb`. */
   readonly words: string
-  /** What it is for; if its exit code is not 0, `exit code N`. */
+  /** Its purpose; if its exit code is not 0, `exit code N`. */
   readonly what: string
 }
 

@@ -13,7 +13,7 @@ const judged = (name: string, digest: string, verdict: string, reason?: string) 
   reason,
 })
 
-/** What it answers with; tests may add to it, and take it away for an evaluator that is down. */
+/** Its results; tests may add some, or take all away for an evaluator that is down. */
 export const JUDGED: ReturnType<typeof judged>[] = [
   judged('web', WEB, 'Trusted'),
   judged('api', API, 'WouldDeny', 'unsigned'),

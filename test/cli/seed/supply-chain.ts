@@ -15,7 +15,7 @@ export const DB = digestOf('db of the shop')
 
 const HOURS_A_DAY = 24
 
-/** What scanners, checkers of signatures and people know of the images that run. */
+/** Findings, SBOMs, signatures and decisions of the images that run. */
 export async function seedSupplyChain(app: SeededApp): Promise<void> {
   await runImages(app)
   await storeReports(app)

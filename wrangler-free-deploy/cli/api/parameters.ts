@@ -13,7 +13,8 @@ export const parametersOf = (path: OperationPath): Readonly<Record<string, Known
 export const pageRows = (path: OperationPath): number | undefined => parametersOf(path).limit?.max
 
 /** `in_use` is `inUse` in code and `--in-use` on the command line. */
-const flagName = (parameter: string): string => parameter.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+export const flagName = (parameter: string): string =>
+  parameter.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 /** The flags of all parameters but those `without`. */
 export function flagsOf(path: OperationPath, without: readonly string[] = []): Record<string, object> {

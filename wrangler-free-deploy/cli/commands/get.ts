@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { buildCommand } from '@stricli/core'
 import type { Query } from '../api/parameters.ts'
 import { type Ask, ask, open, requestText } from '../connection/ask.ts'
@@ -7,9 +6,10 @@ import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { connectionFlags, valued } from '../flags.ts'
 import { cleanText } from '../output/clean.ts'
+import { copied } from '../output/download.ts'
 import { formatOf, type OutputFlags, outputAliases, outputFlags } from '../output/flags.ts'
 import { answerOf, show } from '../output/show.ts'
-import { type Sink, sinkOf } from '../output/sink.ts'
+import { sinkOf } from '../output/sink.ts'
 
 interface Flags extends ConnectionFlags, Pick<OutputFlags, 'output' | 'out' | 'printRequest'> {}
 
@@ -36,7 +36,10 @@ export function questionOf(text: string): Omit<Ask, 'expects'> {
 async function get(this: CliContext, flags: Flags, text: string): Promise<void> {
   const question = { ...questionOf(text), expects: null }
   if (flags.printRequest) return this.write(requestText(this, flags, question))
-  if (flags.output === undefined) return copy(await open(this, flags, question), await sinkOf(this, flags.out))
+  if (flags.output === undefined) {
+    const sink = await copied(await open(this, flags, question), await sinkOf(this, flags.out), cleanText)
+    return sink.end()
+  }
   const { format } = formatOf({ ...flags, color: 'never' })
   if (!['json', 'yaml', 'jsonpath'].includes(format))
     throw new Failure('--output: expected json, yaml or jsonpath=EXPRESSION', EXIT.usage)
@@ -50,19 +53,6 @@ async function get(this: CliContext, flags: Flags, text: string): Promise<void> 
     { pages, hasMore: () => false, limit: null },
     { rowsOf: () => [], columns: [], nameOf: String },
   )
-}
-
-/** Writes an answer as it comes; on a terminal nothing of it acts on the terminal. */
-async function copy(answer: IncomingMessage, sink: Sink): Promise<void> {
-  const decoder = sink.columns === null ? null : new TextDecoder()
-  try {
-    for await (const part of answer as AsyncIterable<Buffer>)
-      await sink.write(decoder === null ? part : cleanText(decoder.decode(part, { stream: true })))
-  } catch (error) {
-    if (error instanceof Failure) throw error
-    throw new Failure(`the answer ended early: ${(error as Error).message}`, EXIT.endedEarly)
-  }
-  await sink.end()
 }
 
 export const getPath = buildCommand<Flags, [path: string], CliContext>({

@@ -41,7 +41,7 @@ export const vex = buildCommand<Flags, [digest: string], CliContext>({
     customUsage: ['DIGEST [flags]'],
     fullDescription: [
       'Write the decisions about an image as a VEX document: OpenVEX, or CycloneDX with --format cyclonedx.',
-      'Decisions for a workload or a namespace are left out, since a VEX statement is about the image wherever it runs.',
+      'Decisions for a workload or a namespace are left out: a VEX statement is about the image wherever it runs.',
     ].join('\n'),
   },
 })

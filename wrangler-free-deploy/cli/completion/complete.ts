@@ -17,7 +17,7 @@ const SAFE = /^[\w./][\w./:@%+,=-]*$/
 
 interface Candidate {
   readonly text: string
-  /** What a command or a flag is; values have none. */
+  /** The description of a command or a flag; values have none. */
   readonly brief?: string
 }
 

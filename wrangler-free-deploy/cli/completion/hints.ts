@@ -1,5 +1,5 @@
 /** Values that the broker knows, for a word that is being typed. */
-import { parametersOf } from '../api/parameters.ts'
+import { flagName, parametersOf } from '../api/parameters.ts'
 import { ask } from '../connection/ask.ts'
 import { type ConnectionFlags, isForwarded } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
@@ -42,7 +42,7 @@ export async function hintsOf(
 
 /** Flags have the names of the filters of flows. */
 const fieldOfFlag = (flag: string): string | undefined =>
-  parametersOf('/flows/hints').field!.values!.find((one) => one === flag)
+  parametersOf('/flows/hints').field!.values!.find((one) => flagName(one) === flag)
 
 const fieldOfArgument = (placeholder: string): string | undefined =>
   placeholder

@@ -25,7 +25,7 @@ interface Parameter {
 export interface Line {
   /** Values of flags before the last word, by the names of the code. */
   readonly given: Readonly<Record<string, string>>
-  /** What the last word is: a value of the flag, or an argument with this placeholder. */
+  /** The last word is a value of this flag, or an argument with this placeholder. */
   readonly flag: string | null
   readonly placeholder: string | null
   /** Whether a flag, as it is typed, is not to be shown. */

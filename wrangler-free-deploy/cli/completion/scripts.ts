@@ -1,4 +1,4 @@
-/** What shells run to complete a line of `ctb`: `ctb __complete` has the candidates. */
+/** The scripts with which shells complete a line of `ctb`; `ctb __complete` prints the candidates. */
 export const SCRIPTS = {
   bash: `# Completion of ctb for bash, also 3.2: source <(ctb completion bash)
 _ctb_complete() {

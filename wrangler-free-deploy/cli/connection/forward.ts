@@ -75,7 +75,8 @@ async function serviceOf(context: CliContext, flags: ClusterFlags, limit: AbortS
   if (found.length === 1) return found[0]!
   if (found.length === 0)
     throw new Failure(
-      `no Service has the labels of the broker${inNamespace(namespace)}: name it with --broker-namespace and --broker-service`,
+      `no Service has the labels of the broker${inNamespace(namespace)}: ` +
+        'name it with --broker-namespace and --broker-service',
       EXIT.notReachable,
     )
   const listed = found

@@ -61,7 +61,8 @@ export async function startKubectl(
 function notStarted({ code, message }: NodeJS.ErrnoException): Failure {
   const reason = code === 'ENOENT' ? 'it was not found in PATH' : message
   return new Failure(
-    `kubectl cannot be started: ${reason}. Install it (https://kubernetes.io/docs/tasks/tools/), or name the broker with --server`,
+    `kubectl cannot be started: ${reason}. ` +
+      'Install it (https://kubernetes.io/docs/tasks/tools/), or name the broker with --server',
     EXIT.notReachable,
   )
 }

@@ -63,7 +63,7 @@ interface Told {
   readonly last?: string | null
 }
 
-/** What a row tells, whatever its part. */
+/** The columns of a row of any part. */
 export function toldBy(row: Row): Told {
   switch (row.part) {
     case 'images':

@@ -1,4 +1,4 @@
-/** What a comparison does not know. */
+/** Gaps: the parts of a comparison that are not known, and the reasons. */
 import { shortDigest } from '../output/words.ts'
 
 export interface Gap {

@@ -12,9 +12,9 @@ const COLOURS: Readonly<Record<string, Colour>> = {
 
 interface Reading<Answer> {
   readonly rowsOf: (answer: Answer) => readonly Row[]
-  /** What is not known of the answer. */
+  /** The parts that are not known. */
   readonly gapsOf: (answer: Answer) => readonly string[]
-  /** What else has to be said of it. */
+  /** Further lines for stderr, such as lists that are cut. */
   readonly notesOf: (answer: Answer) => readonly string[]
 }
 

@@ -20,7 +20,7 @@ interface FlowSide extends Side {
   readonly port: string | null
 }
 
-/** What an answer says beside its flows. */
+/** The facts of an answer beside its flows. */
 export interface FlowFacts {
   readonly nextAfter: string | null
   readonly observedSince: string | null

@@ -102,7 +102,7 @@ function writerOf(context: CliContext, flags: FollowFlags): RowWriter<FollowedFl
   throw new Failure('--output: a follow has table, wide, ndjson, name and jsonpath=EXPRESSION', EXIT.usage)
 }
 
-/** What to do where a token is refused. */
+/** Adds the remedy where a token is refused. */
 function explained({ message, exitCode }: Failure, file: string | undefined): Failure {
   const source = file !== undefined && message.includes('resume:') ? `--resume-file ${file}: ` : ''
   const hint =

@@ -19,7 +19,7 @@ export interface ListFlags extends ConnectionFlags, OutputFlags {
   readonly [parameter: string]: unknown
 }
 
-/** What is asked of the broker: the segments of the path, and the query. */
+/** A question to the broker: the segments of the path, and the query. */
 export interface Asked {
   readonly path: readonly string[]
   readonly query: Query

@@ -1,7 +1,7 @@
 /** Values of columns, as people and as programs read them. */
 import { oneLine } from '../../../lib/text/one-line.ts'
 
-/** What a column shows; null is unknown, or nothing. */
+/** The value of a column; null is unknown, or nothing. */
 export type Value = string | number | boolean | null | undefined | readonly string[]
 export type Colour = 'red' | 'yellow' | 'green'
 
@@ -10,7 +10,7 @@ export interface Column<Row> {
   readonly of: (row: Row) => Value
   /** Only with `-o wide`, and as CSV. */
   readonly isWide?: true
-  /** What people read instead, such as a number with its unit. */
+  /** The text for people, such as a number with its unit. */
   readonly shownOf?: (row: Row) => Value
   /** The header of CSV, where that has to say the unit. */
   readonly csvHeader?: string

@@ -22,7 +22,7 @@ export interface View<Answer, Row> {
   readonly columns: readonly Column<Row>[]
   /** The identity of a row, as other commands take it. */
   readonly nameOf: (row: Row) => string
-  /** What has to be known beside the rows, for stderr. */
+  /** Facts beside the rows, for stderr. */
   readonly said?: (answer: Answer) => readonly string[]
   /** The facts of several pages as those of one, without their rows; by default those of each page are said. */
   readonly together?: (before: Answer, page: Answer) => Answer

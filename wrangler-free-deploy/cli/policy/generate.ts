@@ -1,10 +1,11 @@
 import { buildCommand } from '@stricli/core'
-import { ask } from '../connection/ask.ts'
+import { ask, requestText } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { chosen, connectionFlags, sinceFlag, valued } from '../flags.ts'
 import { writeAnswer } from '../output/answer.ts'
+import { outputFlags } from '../output/flags.ts'
 
 interface Flags extends ConnectionFlags {
   readonly namespace?: string
@@ -16,20 +17,27 @@ interface Flags extends ConnectionFlags {
   readonly output?: 'yaml' | 'json'
   readonly acknowledgePartial: boolean
   readonly out?: string
+  readonly printRequest?: boolean
 }
+
+/** Connections that were seen and the policies do not allow, as their comments say. */
+const LEFT_OUT = /^# (?:NOTE: )?LEFT OUT(.*)$/gm
 
 async function generate(this: CliContext, flags: Flags, workload?: string): Promise<void> {
   const { format, direction, since, minDays, cidr, output = 'yaml', acknowledgePartial, out } = flags
-  const bytes = await ask(this, flags, {
-    method: 'GET',
+  const question = {
+    method: 'GET' as const,
     path: pathOf(flags.namespace, workload),
     query: {
       ...{ format, direction, since, min_days: minDays, cidr, output },
       acknowledgePartial: acknowledgePartial ? 'true' : undefined,
     },
     expects: `application/${output}`,
-  })
+  }
+  if (flags.printRequest) return this.write(requestText(this, flags, question))
+  const bytes = await ask(this, flags, question)
   await writeAnswer(this, bytes, output, out)
+  for (const [, left] of output === 'yaml' ? bytes.toString().matchAll(LEFT_OUT) : []) this.say(`left out${left}`)
 }
 
 /** `NAMESPACE/KIND/NAME`, the last two of them within a namespace, or the namespace alone. */
@@ -72,6 +80,7 @@ export const policyGenerate = buildCommand<Flags, [workload?: string], CliContex
         withNegated: false,
         brief: 'Make it although what was seen is not complete.',
       },
+      printRequest: outputFlags.printRequest,
       out: valued('FILE', 'A file to write to, instead of stdout.'),
       ...connectionFlags,
     },
@@ -84,7 +93,8 @@ export const policyGenerate = buildCommand<Flags, [workload?: string], CliContex
     ],
     fullDescription: [
       'Make network policies that allow what was seen of a workload, or of all workloads of a namespace.',
-      'Nothing is applied. Exit code 5: too little was seen, and the broker says what is missing.',
+      'Nothing is applied. Connections that are left out are said on stderr, and in comments of YAML.',
+      'Exit code 5: too little was seen, and the broker says what is missing.',
     ].join('\n'),
   },
 })

@@ -1,11 +1,12 @@
 import { buildCommand } from '@stricli/core'
-import { ask } from '../connection/ask.ts'
+import { type Ask, ask, requestText } from '../connection/ask.ts'
 import type { ConnectionFlags } from '../connection/place.ts'
 import { type CliContext, type ColorChoice, isColoured } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { colorFlag, connectionFlags, sinceFlag, valued } from '../flags.ts'
 import { readFile, readText } from '../input.ts'
 import { writeAnswer } from '../output/answer.ts'
+import { outputFlags } from '../output/flags.ts'
 import { counted } from '../output/lines.ts'
 import { type Documents, joined, type PolicyFile, placed } from './documents.ts'
 import { type Trial, trialText } from './trial-text.ts'
@@ -17,20 +18,22 @@ interface Flags extends ConnectionFlags {
   readonly namespace?: string
   readonly output: 'table' | 'json'
   readonly color: ColorChoice
+  readonly printRequest?: boolean
 }
 
 async function tryPolicies(this: CliContext, flags: Flags, ...more: string[]): Promise<void> {
   const { since, until, namespace } = flags
   const documents = joined(await readFiles(this, [...(flags.file ?? []), ...more]))
-  const bytes = await inFiles(documents, () =>
-    ask(this, flags, {
-      method: 'POST',
-      path: ['networkpolicy', 'try'],
-      query: { since, until, namespace },
-      body: { contentType: 'application/yaml', text: documents.text },
-      expects: 'application/json',
-    }),
-  )
+  const question: Ask = {
+    method: 'POST',
+    path: ['networkpolicy', 'try'],
+    query: { since, until, namespace },
+    body: { contentType: 'application/yaml', text: documents.text },
+    expects: 'application/json',
+  }
+  // The body of the request is then that of stdin.
+  if (flags.printRequest) return this.write(requestText(this, flags, question))
+  const bytes = await inFiles(documents, () => ask(this, flags, question))
   const trial = trialOf(bytes)
   if (trial.denied > 0) this.exitWith(EXIT.isSo)
   if (flags.output === 'json') await writeAnswer(this, bytes, 'json')
@@ -95,6 +98,7 @@ export const policyTry = buildCommand<Flags, string[], CliContext>({
         brief: 'For people, or the answer itself.',
       },
       color: colorFlag,
+      printRequest: outputFlags.printRequest,
       ...connectionFlags,
     },
   },

@@ -1,4 +1,4 @@
-/** What is known of the broker itself, from the routes that say it. */
+/** Facts about the broker itself, from several routes. */
 import { type Ask, ask } from '../connection/ask.ts'
 import type { CliContext } from '../context.ts'
 import { Failure } from '../failure.ts'

@@ -4,7 +4,7 @@ import type { View } from '../output/show.ts'
 import { kevColour, severityColour, tierColour } from '../output/urgency.ts'
 import { firstOf, probability, yesNo } from '../output/words.ts'
 
-/** What both kinds of rows have. */
+/** The fields of both kinds of rows. */
 interface Common {
   readonly id: string
   readonly aliases: readonly string[]

@@ -9,7 +9,7 @@ interface Coverage {
   readonly images: { readonly totals: { readonly missing: { readonly no_report: number } } | null }
 }
 
-/** What has to be said of them; nothing if every image has a report. */
+/** Lines about them for stderr; none if every image has a report. */
 export async function unscannedTexts(context: CliContext, flags: ListFlags): Promise<string[]> {
   const bytes = await ask(context, flags, {
     ...({ method: 'GET', path: ['coverage'], expects: 'application/json' } as const),
