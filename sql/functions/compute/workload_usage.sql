@@ -124,19 +124,21 @@ as $$
            sum(v.secs) over (partition by v.container, v.resource order by v.value) as upto,
            sum(v.secs) over (partition by v.container, v.resource) as total
     from (
-      select b.container, b.resource, compute_bucket_bound(b.bucket) as value, sum(b.secs) as secs
+      select b.container, b.resource, compute_bucket_bound(b.bucket) as value, b.secs
       from (
-        select u.container, h.resource, h.bar >> 32 as bucket, h.bar & 4294967295 as secs
+        select u.container, 'cpu' as resource, c.bar >> 32 as bucket, sum(c.bar & 4294967295)::bigint as secs
         from usage u
-        cross join lateral (
-          select 'cpu' as resource, c.bar from unnest(u.cpu_hist) c(bar)
-          union all
-          select 'memory', m.bar from unnest(u.mem_hist) m(bar)) h) b
-      group by b.container, b.resource, b.bucket
+        cross join unnest(u.cpu_hist) c(bar)
+        group by 1, 3
+        union all
+        select u.container, 'memory', m.bar >> 32, sum(m.bar & 4294967295)::bigint
+        from usage u
+        cross join unnest(u.mem_hist) m(bar)
+        group by 1, 3) b
       union all
-      select r.container, 'cpu', r.cpu_usage_millis_avg, sum(r.resolution_secs) from recent r group by 1, 3
+      select r.container, 'cpu', r.cpu_usage_millis_avg, sum(r.resolution_secs)::bigint from recent r group by 1, 3
       union all
-      select r.container, 'memory', r.mem_working_set_max, sum(r.resolution_secs) from recent r group by 1, 3) v),
+      select r.container, 'memory', r.mem_working_set_max, sum(r.resolution_secs)::bigint from recent r group by 1, 3) v),
   quantiles as materialized (
     select s.container, s.resource, min(s.value) filter (where s.upto >= 0.5 * s.total) as p50,
            min(s.value) filter (where s.upto >= 0.95 * s.total) as p95,
