@@ -1,4 +1,4 @@
-// Compiles the service, copies the SQL files next to it and bundles the command line. `dist` is a link to a folder of
+// Compiles the service, copies the SQL files next to it, bundles the command line and builds the console. `dist` is a link to a folder of
 // `.build/` named after a digest of the sources. Unchanged sources need no build. A running broker keeps its files,
 // since Node resolves the link when it starts. The link is replaced only when a build is complete.
 import { spawnSync } from 'node:child_process'
@@ -18,7 +18,7 @@ import {
   symlinkSync,
   utimesSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 
 const BUILDS = '.build'
 const LINK = 'dist'
@@ -38,6 +38,9 @@ const CLI_NAMES = new RegExp(
     ...['csvHeader', 'isSentence', 'minWidth', 'rowsOf', 'nameOf', 'nextOf', 'askedOf', 'judgeOf'],
   ].join('|')})$`,
 )
+/** The console: pages for browsers, which the broker and the edge proxy serve from `dist/console`. */
+const CONSOLE = 'wrangler-free-deploy/console'
+const CONSOLE_BUILD = 'console'
 /** Older builds are removed; a broker that outlives this many builds loses its files. */
 const KEPT_BUILDS = 10
 const DIGEST_CHARS = 16
@@ -48,6 +51,7 @@ const sources = [
   ...SQL_FOLDERS.flatMap((folder) => filesBelow(folder, '.sql')),
 ].sort()
 const cliSources = existsSync(CLI) ? filesBelow(CLI, '.ts') : []
+const consoleSources = existsSync(CONSOLE) ? filesBelow(CONSOLE, '') : []
 const build = join(BUILDS, digest())
 if (!isWhole()) await make()
 link()
@@ -63,17 +67,17 @@ function filesBelow(folder, ending) {
 
 function digest() {
   const hash = createHash('sha256')
-  for (const path of [...SETTINGS.filter((one) => existsSync(one)), ...sources, ...cliSources])
+  for (const path of [...SETTINGS.filter((one) => existsSync(one)), ...sources, ...cliSources, ...consoleSources])
     hash.update(`${path}\0`).update(readFileSync(path)).update('\0')
   return hash.digest('hex').slice(0, DIGEST_CHARS)
 }
 
-/** Whether the build has a file for every source, and the command line. */
+/** Whether the build has a file for every source, the command line and the console. */
 function isWhole() {
   const made = sources.map((path) => path.replace(/\.ts$/, '.js'))
-  return [...made, ...(cliSources.length > 0 ? [CLI_BUNDLE, ...CLI_LINKS] : [])].every((path) =>
-    existsSync(join(build, path)),
-  )
+  const cli = cliSources.length > 0 ? [CLI_BUNDLE, ...CLI_LINKS] : []
+  const pages = consoleSources.length > 0 ? [join(CONSOLE_BUILD, 'index.html')] : []
+  return [...made, ...cli, ...pages].every((path) => existsSync(join(build, path)))
 }
 
 async function make() {
@@ -91,6 +95,7 @@ async function make() {
     await bundleCli(join(draft, CLI_BUNDLE))
     for (const name of CLI_LINKS) symlinkSync(CLI_BUNDLE, join(draft, name))
   }
+  if (consoleSources.length > 0) await buildConsole(join(draft, CONSOLE_BUILD))
   if (!isWhole()) rmSync(build, { recursive: true, force: true })
   try {
     renameSync(draft, build)
@@ -116,6 +121,15 @@ async function bundleCli(outfile) {
     logLevel: 'warning',
   })
   chmodSync(outfile, 0o755)
+}
+
+async function buildConsole(folder) {
+  const { build: bundle } = await import('vite')
+  await bundle({
+    configFile: join(CONSOLE, 'vite.config.ts'),
+    logLevel: 'warn',
+    build: { outDir: resolve(folder) },
+  })
 }
 
 function link() {

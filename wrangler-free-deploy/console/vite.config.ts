@@ -1,0 +1,16 @@
+/** The build of the console: `npm run build` calls it, and the broker and the edge proxy serve its output. */
+import { defineConfig } from 'vite'
+
+export default defineConfig({
+  root: import.meta.dirname,
+  base: '/console/',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    target: 'es2022',
+    // The content security policy allows no inline data.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    emptyOutDir: true,
+  },
+  worker: { format: 'es' },
+})
