@@ -1,3 +1,12 @@
 import { render } from 'preact'
+import { Frame } from './frame/frame.tsx'
+import { applyTheme, storedTheme } from './frame/theme.ts'
+import { startRouter } from './place.ts'
+import './style/tokens.css'
+import './style/base.css'
+import './style/frame.css'
+import './style/parts.css'
 
-render(<h1>Telemetry console</h1>, document.getElementById('root')!)
+applyTheme(storedTheme())
+startRouter()
+render(<Frame />, document.getElementById('root')!)

@@ -13,4 +13,6 @@ export default defineConfig({
     emptyOutDir: true,
   },
   worker: { format: 'es' },
+  // `npm run console:dev` shows changes at once; what is not the console comes from the broker.
+  server: { proxy: { '^/(?!console/)': process.env.BROKER_URL ?? 'http://localhost:9090' } },
 })

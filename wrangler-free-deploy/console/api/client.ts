@@ -1,0 +1,119 @@
+/** Calls of the broker, with types from openapi.json. */
+import createClient from 'openapi-fetch'
+import { encodeSegment } from '../place.ts'
+import type { paths } from './schema.d.ts'
+import { currentToken, refused } from './session.ts'
+
+type Operation<P extends keyof paths, M extends 'get' | 'post'> = paths[P] extends Record<M, infer O> ? O : never
+type Content<O> = O extends { responses: { 200: { content: infer C } } } ? C : never
+
+export type ReadPath = { [P in keyof paths]: paths[P] extends { get: unknown } ? P : never }[keyof paths]
+export type SendPath = { [P in keyof paths]: paths[P] extends { post: unknown } ? P : never }[keyof paths]
+type JsonOf<O> = Content<O> extends { 'application/json': infer T } ? T : string
+/** The answer of a read: its JSON, or the text of a route that has none, such as YAML. */
+export type Answer<P extends ReadPath> = JsonOf<Operation<P, 'get'>>
+export type Params<P extends ReadPath> = Operation<P, 'get'> extends { parameters: infer T } ? T : { query?: undefined }
+export type Item<P extends ReadPath> = Answer<P> extends { items: (infer T)[] } ? T : never
+
+const MS_PER_SECOND = 1_000
+
+/** A call that failed: the status, 0 where no answer came, and what the broker said. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly retryAfterMs: number | null
+
+  constructor(status: number, message: string, retryAfterMs: number | null = null) {
+    super(message)
+    this.status = status
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** `fetch` with the token. `no-cache` makes the browser send the `ETag` that it has, and take its copy for a 304. */
+export async function call(request: Request): Promise<Response> {
+  const token = currentToken()
+  if (token !== null) request.headers.set('authorization', `Bearer ${token}`)
+  let response: Response
+  try {
+    response = await fetch(request, { cache: 'no-cache', credentials: 'omit', redirect: 'error' })
+  } catch (error) {
+    if (request.signal.aborted) throw error
+    throw new ApiError(0, 'The broker cannot be reached.')
+  }
+  if (response.status === 401) refused()
+  return response
+}
+
+const client = createClient<paths>({
+  baseUrl: window.location.origin,
+  fetch: call,
+  pathSerializer: (pathname, values) =>
+    pathname.replace(/\{(\w+)\}/g, (_, name: string) => encodeSegment(String(values[name]))),
+})
+
+interface Raw {
+  readonly data?: unknown
+  readonly error?: unknown
+  readonly response: Response
+}
+
+/** @throws ApiError */
+function unwrap({ data, error, response }: Raw): unknown {
+  if (response.ok) return data
+  throw errorOf(response, typeof error === 'string' ? error : JSON.stringify(error ?? ''))
+}
+
+/** @throws ApiError for every answer but 2xx; the message is the broker's. */
+export function errorOf(response: Response, text: string): ApiError {
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  const retryAfterMs = Number.isFinite(seconds) ? seconds * MS_PER_SECOND : null
+  return new ApiError(response.status, messageOf(text) || `The broker answered ${response.status}.`, retryAfterMs)
+}
+
+/** Refusals with a code are JSON with a `message`; all others are text. */
+function messageOf(text: string): string {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    if (typeof parsed === 'object' && parsed !== null && 'message' in parsed) return String(parsed.message)
+    return typeof parsed === 'string' ? parsed : text
+  } catch {
+    return text
+  }
+}
+
+/** Reads a route. @throws ApiError */
+export async function read<P extends ReadPath>(path: P, params: Params<P>, signal?: AbortSignal): Promise<Answer<P>> {
+  const init = { params, ...(signal && { signal }), headers: { accept: 'application/json, */*;q=0.5' } }
+  return unwrap(parsed(await client.GET(path as never, { ...init, parseAs: 'text' } as never))) as Answer<P>
+}
+
+/** Calls one of the POST routes that only read. @throws ApiError */
+export async function send<P extends SendPath>(
+  path: P,
+  params: Operation<P, 'post'> extends { parameters: infer T } ? T : object,
+  body: Operation<P, 'post'> extends { requestBody: { content: { 'application/json': infer B } } } ? B : unknown,
+): Promise<JsonOf<Operation<P, 'post'>>> {
+  const answer = await client.POST(path as never, { params, body, parseAs: 'text' } as never)
+  return unwrap(parsed(answer)) as JsonOf<Operation<P, 'post'>>
+}
+
+/** Some routes answer YAML or plain text, so the type of the answer decides. */
+function parsed({ data, error, response }: Raw): Raw {
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
+  return { data: isJson && typeof data === 'string' ? JSON.parse(data) : data, error, response }
+}
+
+/** The address of a read, for a link or for `curl`. */
+export function addressOf<P extends ReadPath>(path: P, params: Params<P>): string {
+  const { path: values = {}, query = {} } = params as {
+    path?: Record<string, string>
+    query?: Record<string, unknown>
+  }
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeSegment(values[name] ?? ''))
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    for (const one of Array.isArray(value) ? value : [value])
+      if (one !== undefined && one !== null && one !== '') parameters.append(name, String(one))
+  const text = parameters.toString()
+  return `${window.location.origin}${filled}${text === '' ? '' : `?${text}`}`
+}

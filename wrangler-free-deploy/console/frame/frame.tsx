@@ -1,0 +1,113 @@
+/** The frame around all pages: search, menu, time window, theme. */
+import type { ComponentType } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useIsRefused } from '../api/session.ts'
+import { PAGES, type PageEntry, type PageProps } from '../pages/index.ts'
+import { Empty, Failure, Loading } from '../parts/states.tsx'
+import { href, usePlace } from '../place.ts'
+import { SearchBox } from './search-box.tsx'
+import { applyTheme, storedTheme, THEMES, type Theme } from './theme.ts'
+import { TokenPage } from './token-page.tsx'
+import { WindowPicker } from './window-picker.tsx'
+
+export function Frame() {
+  const { segments } = usePlace()
+  const [name = '', ...rest] = segments
+  const entry = Object.hasOwn(PAGES, name) ? PAGES[name] : undefined
+  const isRefused = useIsRefused()
+  const [isMenuOpen, setMenuOpen] = useState(false)
+  useEffect(() => {
+    document.title =
+      entry === undefined ? 'Telemetry console' : `${[...rest.slice(-1), entry.title].join(' · ')} · Telemetry console`
+    setMenuOpen(false)
+  }, [segments.join('/')])
+  if (isRefused) return <TokenPage />
+  return (
+    <>
+      <a class="skip" href="#page">
+        Skip to the page
+      </a>
+      <header class="top">
+        <a class="brand" href={href([])}>
+          Telemetry
+        </a>
+        <button
+          type="button"
+          class="menu-button"
+          aria-expanded={isMenuOpen}
+          aria-controls="menu"
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
+          Menu
+        </button>
+        <SearchBox />
+        {entry?.hasWindow && <WindowPicker />}
+      </header>
+      <nav id="menu" class={isMenuOpen ? 'menu open' : 'menu'} aria-label="Pages">
+        <ul>
+          {Object.entries(PAGES)
+            .filter(([, { isListed }]) => isListed)
+            .map(([segment, { title }]) => (
+              <li key={segment}>
+                <a href={href(segment === '' ? [] : [segment])} aria-current={isOf(segment, name) ? 'page' : undefined}>
+                  {title}
+                </a>
+              </li>
+            ))}
+        </ul>
+        <ThemePicker />
+      </nav>
+      <main id="page" tabIndex={-1}>
+        {entry === undefined ? (
+          <Empty title="There is no such page">
+            <a href={href([])}>Go to the start</a>
+          </Empty>
+        ) : (
+          <Loaded key={name} entry={entry} rest={rest} />
+        )}
+      </main>
+    </>
+  )
+}
+
+/** `image` belongs to `images` in the menu, `vulnerability` to `vulnerabilities`. */
+function isOf(listed: string, name: string): boolean {
+  return listed === name || (name !== '' && (listed === `${name}s` || listed === name.replace(/y$/, 'ies')))
+}
+
+function Loaded({ entry, rest }: { entry: PageEntry; rest: readonly string[] }) {
+  const [page, setPage] = useState<{ Page: ComponentType<PageProps> } | null>(null)
+  const [error, setError] = useState<Error | null>(null)
+  const isFirst = useRef(true)
+  useEffect(() => {
+    entry.load().then(({ default: Page }) => setPage({ Page }), setError)
+  }, [entry])
+  // A screen reader, and the Tab key, go on from the new page, but not from a page that was opened by its address.
+  useEffect(() => {
+    if (isFirst.current) isFirst.current = false
+    else document.getElementById('page')?.focus({ preventScroll: true })
+  }, [rest.join('/')])
+  // The files of a page are gone once another release is served.
+  if (error !== null) return <Failure error={error} retry={() => window.location.reload()} />
+  return page === null ? <Loading /> : <page.Page rest={rest} />
+}
+
+function ThemePicker() {
+  const [theme, setTheme] = useState(storedTheme)
+  return (
+    <label class="theme">
+      Theme{' '}
+      <select
+        value={theme}
+        onChange={({ currentTarget }) => {
+          applyTheme(currentTarget.value as Theme)
+          setTheme(currentTarget.value as Theme)
+        }}
+      >
+        {THEMES.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
+      </select>
+    </label>
+  )
+}

@@ -1,0 +1,111 @@
+/** What a page says when it has nothing to show: it reads, it failed, there is nothing, or it is not watched. */
+import type { ComponentChildren } from 'preact'
+import { ApiError } from '../api/client.ts'
+import type { Reading } from '../api/query.ts'
+import { POLL_MS } from '../api/query.ts'
+import { useNow } from '../hooks.ts'
+import { durationText, localText } from './time.tsx'
+
+const AGE_STEP_MS = 5_000
+
+/** Why there is nothing: no data at all, a filter that nothing matches, or something that nobody watches. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{title}</p>
+      {children && <div class="faint">{children}</div>}
+    </div>
+  )
+}
+
+/** The answer of a read: placeholders at first, the failure if nothing ever came, else what `children` makes of it. */
+export function Shown<T>({ reading, children }: { reading: Reading<T>; children: (data: T) => ComponentChildren }) {
+  const { data, error } = reading
+  if (data !== undefined)
+    return (
+      <>
+        <Stale reading={reading} />
+        {children(data)}
+      </>
+    )
+  return error === null ? <Loading /> : <Failure error={error} retry={reading.refetch} />
+}
+
+export function Loading() {
+  return (
+    <div class="loading" role="status">
+      <span class="unseen">Loading</span>
+      <span class="bar" />
+      <span class="bar" />
+      <span class="bar" />
+    </div>
+  )
+}
+
+/** Marks data that is older than it should be, with its age. */
+export function Stale({ reading: { error, dataUpdatedAt, refetch, isFetching } }: { reading: Reading<unknown> }) {
+  const now = useNow(AGE_STEP_MS)
+  const ageMs = now - dataUpdatedAt
+  if (error === null && ageMs < POLL_MS * 3) return null
+  return (
+    <p class="stale" role="status">
+      As of {localText(new Date(dataUpdatedAt).toISOString())}, {durationText(Math.max(ageMs, 0))} old
+      {error && <>: {reasonOf(error)}</>}{' '}
+      <button type="button" class="quiet" disabled={isFetching} onClick={() => refetch()}>
+        {isFetching ? 'Asking…' : 'Ask again'}
+      </button>
+    </p>
+  )
+}
+
+interface Explained {
+  readonly title: string
+  readonly advice: string
+}
+
+const EXPLAINED: Readonly<Record<number, Explained>> = {
+  0: {
+    title: 'The broker cannot be reached',
+    advice: 'It may be restarting, or the connection to it is gone. This page asks again by itself.',
+  },
+  401: { title: 'No valid token', advice: 'The broker did not accept the token.' },
+  403: { title: 'The token may not read this', advice: 'It lacks the scope that the route needs.' },
+  404: {
+    title: 'Not found',
+    advice: 'Nothing of this name is stored: it never was, or it is older than what is kept.',
+  },
+  410: {
+    title: 'Too old to go on from',
+    advice: 'The place in the stream belongs to another database, or is older than what is kept. Start again from now.',
+  },
+  503: {
+    title: 'The broker is busy',
+    advice: 'It, or its database, has too much to do. This page asks again by itself.',
+  },
+}
+
+/** A read that failed, with what the broker said. */
+export function Failure({ error, retry }: { error: Error; retry?: () => unknown }) {
+  const status = error instanceof ApiError ? error.status : null
+  const explained = (status === null ? undefined : EXPLAINED[status]) ?? {
+    title: status === null ? 'This page failed' : `The broker refused (${status})`,
+    advice: '',
+  }
+  return (
+    <div class="failure" role="alert">
+      <p class="empty-title">{explained.title}</p>
+      <p>{explained.advice}</p>
+      {error.message !== '' && status !== 0 && <pre class="wrap">{error.message}</pre>}
+      {retry && (
+        <button type="button" onClick={() => retry()}>
+          Try again
+        </button>
+      )}
+    </div>
+  )
+}
+
+function reasonOf(error: Error): string {
+  const status = error instanceof ApiError ? error.status : null
+  return (status === null ? undefined : EXPLAINED[status]?.title.toLowerCase()) ?? error.message
+}
