@@ -40,7 +40,8 @@ export async function call(request: Request): Promise<Response> {
     if (request.signal.aborted) throw error
     throw new ApiError(0, 'The broker cannot be reached.')
   }
-  if (response.status === 401) refused()
+  // An answer to an older token says nothing about the one that was typed since.
+  if (response.status === 401 && token === currentToken()) refused()
   return response
 }
 

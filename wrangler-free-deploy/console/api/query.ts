@@ -52,6 +52,8 @@ export interface Reading<T> {
   readonly isFetching: boolean
   /** Milliseconds since 1970; 0 while there is no data. */
   readonly dataUpdatedAt: number
+  /** Whether it is asked for again by itself, so that old data means trouble. */
+  readonly isPolled: boolean
   readonly refetch: () => unknown
 }
 
@@ -82,7 +84,7 @@ export function useRead<P extends ReadPath>(path: P, params: Params<P>, options:
   const observer = useMemo(() => new QueryObserver<unknown, Error>(queries, settings), [])
   useEffect(() => observer.setOptions(settings), [observer, settings.queryHash, enabled, pollMs])
   useRendersOf(observer)
-  return observer.getOptimisticResult(settings) as Reading<Answer<P>>
+  return { ...observer.getOptimisticResult(settings), isPolled: pollMs > 0 } as Reading<Answer<P>>
 }
 
 /** Reads a list page by page; `fetchNextPage` reads on. Only what was read is asked for again. */
@@ -104,7 +106,7 @@ export function usePages<P extends ReadPath>(
   const observer = useMemo(() => new InfiniteQueryObserver(queries, settings), [])
   useEffect(() => observer.setOptions(settings), [observer, settings.queryHash, enabled, pollMs])
   useRendersOf(observer)
-  return observer.getOptimisticResult(settings as never) as never
+  return { ...observer.getOptimisticResult(settings as never), isPolled: pollMs > 0 } as never
 }
 
 function withAfter<P extends ReadPath>(params: Params<P>, after: unknown): Params<P> {

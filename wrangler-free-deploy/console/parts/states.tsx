@@ -43,10 +43,11 @@ export function Loading() {
 }
 
 /** Marks data that is older than it should be, with its age. */
-export function Stale({ reading: { error, dataUpdatedAt, refetch, isFetching } }: { reading: Reading<unknown> }) {
+export function Stale({ reading }: { reading: Reading<unknown> }) {
+  const { error, dataUpdatedAt, isPolled, refetch, isFetching } = reading
   const now = useNow(AGE_STEP_MS)
   const ageMs = now - dataUpdatedAt
-  if (error === null && ageMs < POLL_MS * 3) return null
+  if (error === null && (!isPolled || ageMs < POLL_MS * 3)) return null
   return (
     <p class="stale" role="status">
       As of {localText(new Date(dataUpdatedAt).toISOString())}, {durationText(Math.max(ageMs, 0))} old
