@@ -44,6 +44,7 @@ const evaluator = await startStub(({ method }) =>
 )
 
 walk('docs/clients.md', {
+  isFullOnly: true,
   env: { EVALUATOR_URL: evaluator.url },
   arrange: {
     'Edges of flows': async ({ url }) => {

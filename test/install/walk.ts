@@ -10,6 +10,7 @@ import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Broker, startBroker } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { onlyFull } from '../support/depth.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Block, blocksOf, commandsOf } from './document.ts'
 import { type Shell, startShell } from './shell.ts'
@@ -24,6 +25,8 @@ export interface WalkOptions {
   arrange?: Readonly<Record<string, (broker: Broker, databaseUrl: string) => Promise<void>>>
   /** Checks after the whole page, by title. */
   finally?: Readonly<Record<string, (broker: Broker) => Promise<void>>>
+  /** Whether only the full checks run it. */
+  isFullOnly?: boolean
 }
 
 /** The variables of a block `sh start`. */
@@ -34,7 +37,8 @@ function told({ text, line }: Block): Record<string, string> {
 }
 
 /** Registers a test for each block of the page, whose path is relative to the checkout. */
-export function walk(page: string, { env = {}, arrange = {}, finally: checks = {} }: WalkOptions = {}): void {
+export function walk(page: string, options: WalkOptions = {}): void {
+  const { env = {}, arrange = {}, finally: checks = {}, isFullOnly = false } = options
   let shell: Shell
   let broker: Broker | undefined
   let start: (variables: NodeJS.ProcessEnv) => Promise<void>
@@ -42,7 +46,7 @@ export function walk(page: string, { env = {}, arrange = {}, finally: checks = {
   let databaseUrl: string
   const run = (text: string) => shell.run(text.replaceAll('localhost:9090', `localhost:${port}`))
 
-  describe(page, { timeout: START_LIMIT_MS }, () => {
+  describe(page, { timeout: START_LIMIT_MS, skip: isFullOnly && onlyFull }, () => {
     before(async () => {
       databaseUrl = (await createTestDatabase()).url
       port = await freePort()
