@@ -56,7 +56,8 @@ export function openConsole(options: { tokenSource: TokenSource; log: Log; folde
   try {
     return readConsole(folder, tokenSource)
   } catch (error) {
-    log.warn({ folder, err: error }, 'CONSOLE is on, but there is no console to serve: `npm run build` makes it')
+    const { code, message } = error as NodeJS.ErrnoException
+    log.warn({ folder, reason: code ?? message }, 'CONSOLE is on, but no console was built: see `npm run build`')
     return null
   }
 }

@@ -246,20 +246,19 @@ describe('CONSOLE', () => {
 })
 
 describe('the folder of the build', () => {
-  const warned: string[] = []
-  const open = (folder: string): ConsoleFiles | null =>
-    openConsole({ tokenSource: 'browser', folder, log: logTo((level, message) => warned.push(`${level}: ${message}`)) })
+  const warned: unknown[] = []
+  const log = logTo((level, message, fields) => warned.push([level, message, fields]))
+  const open = (folder: string): ConsoleFiles | null => openConsole({ tokenSource: 'browser', folder, log })
 
   test('is missing, lacks the page or its meta tag: a warning, and no console', () => {
-    for (const folder of [
-      '/nonexistent/console',
-      consoleFolder({ 'assets/x.js': '' }),
-      consoleFolder({ 'index.html': '<!doctype html>' }),
-    ]) {
+    for (const [folder, reason] of [
+      ['/nonexistent/console', 'ENOENT'],
+      [consoleFolder({ 'assets/x.js': '' }), 'index.html is missing'],
+      [consoleFolder({ 'index.html': '<!doctype html>' }), 'index.html lacks its meta tag console-token'],
+    ] as const) {
       assert.equal(open(folder), null)
-      assert.deepEqual(warned.splice(0), [
-        'warn: CONSOLE is on, but there is no console to serve: `npm run build` makes it',
-      ])
+      const text = 'CONSOLE is on, but no console was built: see `npm run build`'
+      assert.deepEqual(warned.splice(0), [['warn', text, { folder, reason }]])
     }
   })
 
