@@ -73,7 +73,7 @@ test('assets are kept by caches, compressed where accepted, and 304 where the cl
   assert.deepEqual([again.status, again.text, again.headers.etag], [304, '', headers.etag])
 })
 
-test('HEAD has the headers of GET; a missing file is an empty 404; the path without a slash is redirected', async () => {
+test('HEAD is as GET; a missing file is an empty 404; the path without a slash is redirected', async () => {
   for (const path of ['/', '/console', DEEP, ASSET, '/console/assets/none.js']) {
     const [head, whole] = [await fetchRaw(`HEAD ${path}`), await fetchRaw(`GET ${path}`)]
     assert.deepEqual([head.status, head.body], [whole.status, ''], path)

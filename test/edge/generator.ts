@@ -295,7 +295,7 @@ export class Generator {
     }
   }
 
-  /** Below the console, of parts that servers of files have misread; nobody knows the answer, but it holds no other file. */
+  /** Below the console, of parts that servers of files have misread: any answer but the content of another file. */
   #strangeTarget(): string {
     return `/console/${Array.from({ length: 1 + this.#below(8) }, () => this.#one(CONSOLE_PARTS)).join('')}`
   }

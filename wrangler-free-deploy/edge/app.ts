@@ -27,8 +27,8 @@ export interface EdgeDeps {
 const HEALTH = '/healthz'
 
 /**
- * The proxy for `listen`: `before` refuses requests, forwards them to the broker or answers them with the console, except
- * those that `fetch` answers.
+ * The proxy for `listen`: `before` refuses requests, forwards them to the broker or answers them with the console,
+ * except those that `fetch` answers.
  */
 export function createEdge({
   config,

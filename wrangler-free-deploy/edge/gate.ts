@@ -24,9 +24,9 @@ export interface GateOptions {
 const OTHER_HOST = wrongHost('ALLOWED_HOSTS lists more')
 
 /**
- * The `before` of `listen`: refuses, relays or serves the console, and leaves its own paths to the app. Relayed requests
- * get no URL object, which would take a tenth of the processor time of a request. The target is checked first, because
- * the allowed methods depend on the path.
+ * The `before` of `listen`: refuses, relays or serves the console, and leaves its own paths to the app. Relayed
+ * requests get no URL object, which would take a tenth of the processor time of a request. The target is checked first,
+ * because the allowed methods depend on the path.
  */
 export function createGate(options: GateOptions) {
   const { exchanges, basePath, draining, relay, serveConsole, isOwn, isAllowedHost } = options
