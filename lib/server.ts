@@ -16,6 +16,8 @@ import { buildDeps } from './app/build.ts'
 import { withDatabase } from './app/with-database.ts'
 import { type Config, loadConfig, redacted } from './config/index.ts'
 import { watchTokenFiles } from './config/token-files.ts'
+import { CONSOLE_PATH } from './console/answer.ts'
+import { openConsole } from './console/files.ts'
 import { type Connection, openDatabase } from './db/index.ts'
 import { checkSettings } from './db/settings-check.ts'
 import { createHosts, refuseOtherHosts } from './http/server/allowed-hosts.ts'
@@ -76,7 +78,9 @@ async function serve(
     deps.metrics.slowReadersCut.inc()
     log.info(cut, 'a slow reader was cut')
   }
-  const apis = await signals.race(listenForApi(config, createApp(deps, routes), onCut))
+  const tokenSource = tokens.enabled ? 'browser' : 'none'
+  const consoleFiles = config.consoleEnabled ? openConsole({ tokenSource, log }) : null
+  const apis = await signals.race(listenForApi(config, createApp(deps, routes, consoleFiles), onCut))
   const admin = await signals.race(listen(createAdmin(deps).fetch, config.adminListen, { variable: 'ADMIN_ADDR' }))
   const tokenWatch = watchTokenFiles({ files: config.tokenFiles, tokens, log })
   const watch = watchMemory({ db, seen: deps.seen, log, everyMs: ASK_FOR_MEMORY_MS })
@@ -92,8 +96,12 @@ async function serve(
   if (process.stdout.isTTY) {
     const { isLoopbackOnly } = config
     const dataDir = config.database === null ? resolve(config.dataDir) : null
-    process.stdout.write(firstSight({ api, isLoopbackOnly, hasTokens: tokens.enabled, dataDir }))
-  } else log.info({ api, admin: displayAddress(admin.address) }, 'listening')
+    const hasConsole = consoleFiles !== null
+    process.stdout.write(firstSight({ api, isLoopbackOnly, hasTokens: tokens.enabled, hasConsole, dataDir }))
+  } else {
+    const pages = consoleFiles === null ? {} : { console: `${api}${CONSOLE_PATH}/` }
+    log.info({ api, ...pages, admin: displayAddress(admin.address) }, 'listening')
+  }
 
   await once(aborted, 'abort')
   const jobsStopped = schedule.stop(STOP_JOBS_MS)

@@ -1,6 +1,8 @@
 import { Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { routePath } from 'hono/route'
+import type { ConsoleFiles } from '../console/files.ts'
+import { consoleRoute } from '../console/route.ts'
 import { DatabaseBusy, DatabaseUnavailable } from '../db/index.ts'
 import { HttpError } from '../errors.ts'
 import { access, declaredRoutes } from '../http/access.ts'
@@ -18,11 +20,19 @@ const US_PER_MS = 1_000
 
 /**
  * The frame around all routes: request id, access log, metrics, CORS preflights, errors, and an empty 404 for unknown
- * paths. Throws when a route declares no scope.
+ * paths. Throws when a route declares no scope. The console is served if its files are given.
  */
-export function createApp(given: Deps, routes: readonly Hono<Env>[]): Hono<Env> {
+export function createApp(
+  given: Deps,
+  routes: readonly Hono<Env>[],
+  consoleFiles: ConsoleFiles | null = null,
+): Hono<Env> {
   let json: Buffer | undefined
-  const deps: AppDeps = { ...given, openApi: () => (json ??= Buffer.from(JSON.stringify(openApi(routes, VERSION)))) }
+  const deps: AppDeps = {
+    ...given,
+    openApi: () => (json ??= Buffer.from(JSON.stringify(openApi(routes, VERSION)))),
+    hasConsole: consoleFiles !== null,
+  }
   const app = new Hono<Env>()
   app.use(async (c, next) => {
     const startedAt = performance.now()
@@ -45,6 +55,7 @@ export function createApp(given: Deps, routes: readonly Hono<Env>[]): Hono<Env> 
       cors({ origin: corsOrigins[0] === '*' ? '*' : [...corsOrigins], maxAge: CORS_MAX_AGE_SECONDS }),
     )
   for (const one of routes) app.route('/', one)
+  if (consoleFiles !== null) app.route('/', consoleRoute(consoleFiles))
   app.notFound(
     (c) =>
       new Response(null, {

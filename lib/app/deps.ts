@@ -63,4 +63,5 @@ export interface Deps {
 export interface AppDeps extends Deps {
   /** The OpenAPI document of the app, as JSON. */
   openApi: () => Buffer
+  hasConsole: boolean
 }

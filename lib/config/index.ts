@@ -41,6 +41,7 @@ const TOKEN_MEANINGS: Record<TokenVariable, string> = {
 /** The parsed environment; keys carry their units. Contains secrets: print `redacted(config)` instead. */
 export interface Config extends Settings {
   readonly tokens: readonly ConfiguredToken<TokenVariable>[]
+  readonly consoleEnabled: boolean
   /** Files of these tokens, which are read again while the broker runs. */
   readonly tokenFiles: readonly TokenFiles<TokenVariable>[]
   /**
@@ -80,6 +81,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     ...values,
     ...(isLoopbackOnly ? { listen: LOOPBACK } : {}),
     isLoopbackOnly,
+    consoleEnabled: values.consoleEnabled ?? values.nodeEnv !== 'production',
     readMemoryBudgetMb: affordableBudgetMb(values, warnings),
     dbPoolMaxSize: sufficientPoolSize(values, warnings),
     tokens,

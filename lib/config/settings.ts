@@ -54,6 +54,11 @@ export const rows = {
     'CORS_ORIGINS',
     'Origins of web pages that may read answers; unset = no page of another origin.',
   ),
+  consoleEnabled: {
+    ...flag('CONSOLE', true, 'Whether the console is served at `/console/`. Its files need no token; the data does.'),
+    fallback: null as boolean | null,
+    shown: '`true`; `false` in production',
+  },
   databaseUrl: databaseUrl(
     'DATABASE_URL',
     'The PostgreSQL server to use. Without it and `PGHOST` an embedded one is started, except in production.',

@@ -1,4 +1,5 @@
-/** The last lines of a start on a terminal: address, a first command, data folder, how to stop. */
+/** The last lines of a start on a terminal: addresses, a first command, data folder, how to stop. */
+import { CONSOLE_PATH } from '../console/answer.ts'
 
 export interface FirstSight {
   /** Address of the API as a URL. */
@@ -6,11 +7,12 @@ export interface FirstSight {
   readonly isLoopbackOnly: boolean
   /** Whether authentication is on. */
   readonly hasTokens: boolean
+  readonly hasConsole: boolean
   /** Folder of the embedded database; null for an external one. */
   readonly dataDir: string | null
 }
 
-export function firstSight({ api, isLoopbackOnly, hasTokens, dataDir }: FirstSight): string {
+export function firstSight({ api, isLoopbackOnly, hasTokens, hasConsole, dataDir }: FirstSight): string {
   // A wildcard address cannot be called.
   const url = api.replace(/\/\/(\[::\]|0\.0\.0\.0):/, '//localhost:')
   const guard = hasTokens
@@ -20,7 +22,12 @@ export function firstSight({ api, isLoopbackOnly, hasTokens, dataDir }: FirstSig
       : 'no tokens: open to everybody who reaches it'
   const data =
     dataDir === null ? 'in the configured database' : `${dataDir}  (embedded PostgreSQL; kept between starts)`
-  return [`  Broker  ${url}  (${guard})`, `  Try     curl ${url}/`, `  Data    ${data}`, '  Stop    Ctrl-C', ''].join(
-    '\n',
-  )
+  return [
+    `  Broker  ${url}  (${guard})`,
+    ...(hasConsole ? [`  Console ${url}${CONSOLE_PATH}/`] : []),
+    `  Try     curl ${url}/`,
+    `  Data    ${data}`,
+    '  Stop    Ctrl-C',
+    '',
+  ].join('\n')
 }

@@ -335,6 +335,32 @@ test('the edge proxy allows hosts of an enabled Ingress or HTTPRoute, except wil
   )
 })
 
+test('the edge proxy serves the console unless a value turns it off, and the broker only if one turns it on', {
+  skip,
+}, () => {
+  const consoleOf = (name: string, values: Values) => environment(get(objects(values), 'Deployment', name)).CONSOLE
+  const on = { 'frontend.enabled': true }
+  assert.equal(consoleOf('frontend', on), 'true')
+  assert.equal(consoleOf('frontend', { ...on, 'frontend.console': false }), 'false')
+  assert.equal(consoleOf('broker', on), 'false')
+  assert.equal(consoleOf('broker', { 'broker.console': true }), 'true')
+  assert.equal(refusal({ ...on, 'frontend.basePath': '/consoles' }), null)
+  assert.equal(refusal({ ...on, 'frontend.basePath': '/console', 'frontend.console': false }), null)
+  assert.match(refusal({ ...on, 'frontend.basePath': '/console' })!, /frontend\.basePath is the path of the console/)
+})
+
+test('the notes say how to open the console, or what turns it on', { skip }, () => {
+  const forwarded = 'kubectl --namespace telemetry port-forward service/kguardian-frontend 8080'
+  const on = { 'frontend.enabled': true }
+  const tokens = { 'broker.auth.mode': 'scoped', 'broker.auth.existingSecret': 'broker-tokens' }
+  assert.match(notes(on), new RegExp(`console at http://localhost:8080, run\n\n    ${forwarded}\n`))
+  assert.doesNotMatch(notes(on), /is off/)
+  assert.match(notes({ 'broker.console': true }), /console at http:\/\/localhost:9090\/console\/, .*as above\.\n/)
+  assert.match(notes({ 'broker.console': true, ...tokens }), /as above\. It asks for the token for reading\.\n/)
+  assert.match(notes({}), /is off: frontend\.enabled turns it on in the edge proxy/)
+  assert.match(notes({ ...on, 'frontend.console': false }), /is off: frontend\.console turns it on/)
+})
+
 test('extra objects are rendered as given, with templates filled in', { skip }, () => {
   const one = {
     apiVersion: 'v1',

@@ -76,6 +76,7 @@ const direct = variables.flatMap(({ name, program, values: of }) =>
 const OTHER_DEFAULTS = [
   'ADMIN_ADDR',
   'ALLOWED_HOSTS',
+  'CONSOLE',
   'LISTEN_ADDR',
   'DEAD_POD_RETENTION_DAYS',
   'MIGRATE_ON_START',

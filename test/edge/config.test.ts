@@ -26,6 +26,7 @@ test('only the address of the broker is required', () => {
     connectTimeoutMs: 5_000,
     firstByteTimeoutMs: 45_000,
     idleTimeoutMs: 45_000,
+    consoleEnabled: false,
     logLevel: 'info',
     allowSharedToken: false,
     allowedHosts: [],

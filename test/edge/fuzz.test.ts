@@ -5,10 +5,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { get, residentMb } from '../support/broker.ts'
+import { openFolder } from '../support/console.ts'
 import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { shoot } from './gunner.ts'
-import { type EdgeProcess, spawnEdge, TOKEN } from './support.ts'
+import { type Edge, type EdgeProcess, spawnEdge, startEdge, TOKEN } from './support.ts'
 
 const SHOTS = depth(2_000, 20_000)
 const SEED = Number(process.env.EDGE_FUZZ_SEED ?? 20_261_122)
@@ -52,4 +53,26 @@ test(`${SHOTS} generated requests of seed ${SEED} are forwarded or refused as ex
   assert.deepEqual(others, [])
   edge!.kill('SIGTERM')
   assert.deepEqual(await edge!.exited, { code: 0, signal: null })
+})
+
+test(`with the console, ${SHOTS} of seed ${SEED} get no byte but those of its files and of the broker`, {
+  timeout: 900_000 + SHOTS * 6,
+}, async (t) => {
+  const consoleFiles = openFolder('proxy')!
+  let edge: Edge | undefined
+  const report = await shoot({
+    shots: SHOTS,
+    seed: SEED,
+    token: TOKEN,
+    consoleFiles,
+    async start(brokerUrl) {
+      edge = await startEdge(brokerUrl, {}, { consoleFiles })
+      return { port: edge.port, alive: () => true }
+    },
+  })
+  t.diagnostic(`${report.shots} sent, ${report.heard} heard by the broker: ${JSON.stringify(report.answers)}`)
+  assert.deepEqual(report.faults, [])
+  assert.ok(report.heard > report.shots / 8)
+  for (const status of [200, 308, 400, 404, 405]) assert.ok(report.answers[status]! > report.shots / 400, `${status}`)
+  await edge!.isQuiet()
 })

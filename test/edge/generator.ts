@@ -15,11 +15,15 @@ export interface Shot {
   readonly heard: string | null
   /** Body that the broker must get. */
   readonly body: string
+  /** The file of the console that a 200 must have; null if the broker answers. */
+  readonly file: string | null
 }
 
 /** Credential that the broker must never get. */
 export const SECRET = 'evil-credential'
 const EXPORT = '/seccomp/profiles/shop/Deployment/web/export'
+/** Forwarded where the console is served. */
+export const TRY = '/networkpolicy/try'
 const MAX_BODY_BYTES = 2 * 1024 * 1024
 
 const PLAIN = [
@@ -152,6 +156,44 @@ const HOPS = [
 ]
 const HOSTS = ['edge', 'edge:8080', 'elsewhere', '127.0.0.1', '[::1]:80', 'broker.ns.svc', '']
 const NO_HOSTS = ['a b', 'a/b', 'user@host', '[::1', 'a?b', 'a#b']
+const LONG = 'n'.repeat(6_000)
+/** Targets of the console, with the file that answers them or the status. */
+const CONSOLE_TARGETS: readonly (readonly [target: string, result: string | number])[] = [
+  ...[
+    '/',
+    '/?x',
+    '/console/',
+    '/console/index.html',
+    '/console/workload/shop/Deployment/api',
+    '/console/flows?a=b',
+  ].map((target) => [target, 'index.html'] as const),
+  ...['/console/nodes/a.b.c', '/console/x/', '/console/a/package.json', '/console/__proto__', `/console/${LONG}`].map(
+    (target) => [target, 'index.html'] as const,
+  ),
+  ...['/console/%2e%2e/package.json', '/console/%2e%2e/%2e%2e/etc/passwd', '/console/%00', '/console/..%2f'].map(
+    (target) => [target, target.includes('..') ? 400 : 'index.html'] as const,
+  ),
+  ['/console/icon.svg', 'icon.svg'],
+  ['/console/assets/index-AbC_12-x.js', 'assets/index-AbC_12-x.js'],
+  ['/console/assets/index-00ff.css?x', 'assets/index-00ff.css'],
+  ...['/console', '/console?since=1h'].map((target) => [target, 308] as const),
+  ...['index-AbC_12-x.js.map', '%69ndex-00ff.css', '%2e%2e/index.html', '__proto__', LONG, 'icon.svg', ''].map(
+    (name) => [`/console/assets/${name}`, 404] as const,
+  ),
+  ...['.env', 'favicon.ico', 'package.json', `${LONG}.js`].map((name) => [`/console/${name}`, 404] as const),
+  ...['/', '/etc/passwd', '..', '../', '../package.json', './x', '.', '%', '%zz', '%2', '\\x', '{x}', '#x', 'a//b'].map(
+    (name) => [`/console/${name}`, 400] as const,
+  ),
+  ...['/console/assets/../index.html', '//console/', '/./console/', '/consol%65/', '/api/console/'].map(
+    (target) => [target, 400] as const,
+  ),
+  ['/console/?a\\b', 400],
+  ['http://edge/console/', 400],
+]
+const CONSOLE_PARTS = [
+  ...['..', '.', '/', '//', '\\', '%2e', '%2E%2e', '%2f', '%5C', '%00', '%', '%c0%ae', '%252e', '..;', '~', ':', '{'],
+  ...['assets', 'assets/', 'index.html', 'icon.svg', 'index-00ff.css', 'package.json', 'etc/passwd', '__proto__', 'a'],
+]
 /** A second request hidden in a body. */
 const HIDDEN = `POST /pod/spec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${SECRET}\r\nContent-Length: 2\r\n\r\n{}`
 
@@ -168,10 +210,12 @@ export function seeded(seed: number): (below: number) => number {
 
 export class Generator {
   readonly #below: (n: number) => number
+  readonly #hasConsole: boolean
   #number = 0
 
-  constructor(seed: number) {
+  constructor(seed: number, hasConsole = false) {
     this.#below = seeded(seed)
+    this.#hasConsole = hasConsole
   }
 
   #one<T>(list: readonly T[]): T {
@@ -184,10 +228,15 @@ export class Generator {
 
   /** A request with valid framing, so that the next request on the connection is parsed correctly. */
   clean(): Shot {
+    return this.#hasConsole && this.#chance(2) ? this.#toConsole() : this.#toBroker()
+  }
+
+  #toBroker(): Shot {
     const mark = `n${this.#number++}x`
     const isCrooked = this.#chance(4)
     const isPost = !isCrooked && this.#chance(8)
-    const path = isPost ? EXPORT : this.#one(PLAIN)
+    const posts = this.#hasConsole ? [EXPORT, TRY] : [EXPORT]
+    const path = isPost ? this.#one(posts) : this.#one(PLAIN)
     let method = isPost ? 'POST' : this.#one(['GET', 'GET', 'GET', 'HEAD'])
     if (this.#chance(6)) method = this.#one(OTHER_METHODS)
     const query = this.#one(QUERIES)
@@ -197,7 +246,7 @@ export class Generator {
     const sent = isCrooked ? `${this.#one(CROOKED)}` : base + path + search
     const isBadHost = this.#chance(40)
     const { field, text, body, isRefused } = this.#body(method)
-    const isKnown = method === 'GET' || method === 'HEAD' || (method === 'POST' && path === EXPORT)
+    const isKnown = method === 'GET' || method === 'HEAD' || (method === 'POST' && posts.includes(path))
 
     let status = 200
     if (isCrooked || isOddQuery) status = 400
@@ -220,7 +269,35 @@ export class Generator {
       status,
       heard,
       body: method === 'POST' ? body : '',
+      file: null,
     }
+  }
+
+  /** A request that the proxy answers itself, or refuses; the broker must not get it. */
+  #toConsole(): Shot {
+    const method = this.#chance(8) ? this.#one(OTHER_METHODS) : this.#one(['GET', 'GET', 'GET', 'HEAD'])
+    const known = this.#chance(3) ? null : this.#one(CONSOLE_TARGETS)
+    const [target, result] = known ?? [this.#strangeTarget(), null]
+    const file = typeof result === 'string' ? result : null
+    let status = file === null ? (result as number | null) : 200
+    if (status !== null && status !== 400 && !['GET', 'HEAD'].includes(method)) status = 405
+    const search = target.includes('?') || !this.#chance(3) ? '' : this.#one(['?', '?since=1h', '?x=/../%2e%2e//'])
+    const fields = this.#shuffled([`Host: ${this.#one(HOSTS)}`, ...this.#fields()])
+    const head = `${method} ${target}${search} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`
+    return {
+      bytes: Buffer.from(head, 'latin1'),
+      mark: `n${this.#number++}x`,
+      method,
+      status,
+      heard: null,
+      body: '',
+      file,
+    }
+  }
+
+  /** Below the console, of parts that servers of files have misread: any answer but the content of another file. */
+  #strangeTarget(): string {
+    return `/console/${Array.from({ length: 1 + this.#below(8) }, () => this.#one(CONSOLE_PARTS)).join('')}`
   }
 
   /**
@@ -234,7 +311,7 @@ export class Generator {
     const bytes = Buffer.from(isDamaged ? text.replaceAll(SECRET, 'a-credential') : text, 'latin1')
     if (isDamaged) this.#damage(bytes)
     const sent = this.#chance(6) ? bytes.subarray(0, this.#below(bytes.length)) : bytes
-    return { bytes: sent, mark: '', method: '', status: null, heard: null, body: '' }
+    return { bytes: sent, mark: '', method: '', status: null, heard: null, body: '', file: null }
   }
 
   #fields(): string[] {

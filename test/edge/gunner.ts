@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
-import { Generator, SECRET, type Shot } from './generator.ts'
+import type { ConsoleFiles } from '../../lib/console/files.ts'
+import { Generator, SECRET, type Shot, TRY } from './generator.ts'
 
 /** Valid requests sent at once on each connection, before one that may end it. */
 const CLEAN_SHOTS = 15
@@ -32,8 +33,14 @@ export interface Report {
   faults: string[]
 }
 
+/** The bodies of each file of the console, one character for each byte: plain and packed. */
+type Bodies = ReadonlyMap<string, readonly string[]>
+const FORWARDED = '[]'
+/** A clean request whose answer is not known may be one of these. */
+const POSSIBLE = [200, 308, 400, 404, 405]
+
 /** A broker that checks its requests. `expected` has the requests under way, by mark. */
-async function startRecorder(token: string, faults: string[]) {
+async function startRecorder(token: string, faults: string[], hasConsole: boolean) {
   const expected = new Map<string, Shot>()
   const arrived = new Set<string>()
   let heard = 0
@@ -45,7 +52,7 @@ async function startRecorder(token: string, faults: string[]) {
     const { method, url, headers, rawHeaders } = incoming
     const what = `${method} ${url}`
     const { port } = server.address() as AddressInfo
-    judgeLine(method!, url!, (rule) => fault(`${rule}: ${what}`))
+    judgeLine(method!, url!, hasConsole, (rule) => fault(`${rule}: ${what}`))
     const credentials = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]!.toLowerCase() === 'authorization')
     if (credentials.length !== 1 || credentials[0] !== `Bearer ${token}`) fault(`credentials ${credentials}: ${what}`)
     if (rawHeaders.some((text) => text.includes(SECRET))) fault(`a secret in ${rawHeaders.join('|')}: ${what}`)
@@ -63,7 +70,7 @@ async function startRecorder(token: string, faults: string[]) {
     })
     incoming.on('end', () => {
       if (shot && body !== shot.body) fault(`body ${JSON.stringify(body)}: ${what}`)
-      outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': '2' }).end('[]')
+      outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': '2' }).end(FORWARDED)
     })
   })
   server.on('clientError', (error: Error, socket) => {
@@ -92,10 +99,12 @@ async function startRecorder(token: string, faults: string[]) {
 }
 
 /** Rules for every request that the broker gets. */
-function judgeLine(method: string, url: string, fault: (rule: string) => void): void {
+function judgeLine(method: string, url: string, hasConsole: boolean, fault: (rule: string) => void): void {
   const [path = '', ...rest] = url.split('?')
   if (!['GET', 'HEAD', 'POST'].includes(method)) fault('method')
-  if (method === 'POST' && !/^\/seccomp\/profiles\/[^/]+\/[^/]+\/[^/]+\/export$/.test(path)) fault('POST')
+  const isTry = hasConsole && path === TRY
+  if (method === 'POST' && !isTry && !/^\/seccomp\/profiles\/[^/]+\/[^/]+\/[^/]+\/export$/.test(path)) fault('POST')
+  if (hasConsole && /^\/console(\/|$)/.test(path)) fault('a path of the console')
   if (
     path[0] !== '/' ||
     path.includes('%') ||
@@ -112,14 +121,16 @@ function judgeLine(method: string, url: string, fault: (rule: string) => void): 
 
 type Recorder = Awaited<ReturnType<typeof startRecorder>>
 
+type OnAnswer = (shot: Shot | undefined, status: number, body: string) => void
+
 /** Reads answers one after the other; the answer to a HEAD has no body. */
 class Answers {
   readonly #shots: readonly Shot[]
-  readonly #onAnswer: (shot: Shot | undefined, status: number) => void
+  readonly #onAnswer: OnAnswer
   #text = ''
   #next = 0
 
-  constructor(shots: readonly Shot[], onAnswer: (shot: Shot | undefined, status: number) => void) {
+  constructor(shots: readonly Shot[], onAnswer: OnAnswer) {
     this.#shots = shots
     this.#onAnswer = onAnswer
   }
@@ -140,9 +151,10 @@ class Answers {
       const shot = this.#shots[this.#next]
       const length = shot?.method === 'HEAD' ? 0 : bodyLength(head)
       if (this.#text.length < end + 4 + length) return
+      const body = this.#text.slice(end + 4, end + 4 + length)
       this.#text = this.#text.slice(end + 4 + length)
       this.#next++
-      this.#onAnswer(shot, status)
+      this.#onAnswer(shot, status, body)
     }
   }
 }
@@ -153,24 +165,40 @@ function bodyLength(head: string): number {
   return Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
 }
 
+/**
+ * Whether a 200 has the body of the broker or of a file of the console, the right one where that is known, and an empty
+ * answer is empty. Other answers are the texts of refusals.
+ */
+function isExpectedBody(shot: Shot | undefined, status: number, body: string, bodies: Bodies): boolean {
+  if (status === 308 || status === 404) return body === ''
+  if (status !== 200 || shot?.method === 'HEAD') return true
+  if (shot?.file) return bodies.get(shot.file)!.includes(body)
+  if (shot?.heard) return body === FORWARDED
+  // The last request of a connection may be anything, and HEAD has no body.
+  if (!shot && (body === '' || body === FORWARDED)) return true
+  return [...bodies.values()].some((one) => one.includes(body))
+}
+
 /** One connection: valid requests, their answers, then the last request and the end of the connection. */
 function volley(
   port: number,
   generator: Generator,
   recorder: Recorder,
   answers: Record<string, number>,
+  bodies: Bodies,
 ): Promise<void> {
   const clean = Array.from({ length: CLEAN_SHOTS }, () => generator.clean())
   const dirty = generator.dirty()
   for (const shot of clean) recorder.expected.set(shot.mark, shot)
   return new Promise((resolve, reject) => {
     const socket = net.connect({ host: '127.0.0.1', port, noDelay: true })
-    const reader = new Answers(clean, (shot, status) => {
+    const reader = new Answers(clean, (shot, status, body) => {
       answers[status] = (answers[status] ?? 0) + 1
-      if (shot && shot.status !== status)
-        recorder.fault(
-          `${status} where ${shot.status} was expected: ${JSON.stringify(shot.bytes.toString('latin1')).slice(0, 600)}`,
-        )
+      const asked = () => JSON.stringify((shot ?? dirty).bytes.toString('latin1')).slice(0, 600)
+      if (shot && !(shot.status === null ? POSSIBLE.includes(status) : shot.status === status))
+        recorder.fault(`${status} where ${shot.status} was expected: ${asked()}`)
+      if (!isExpectedBody(shot, status, body, bodies))
+        recorder.fault(`the body ${JSON.stringify(body).slice(0, 200)} with ${status}: ${asked()}`)
       if (reader.count !== CLEAN_SHOTS) return
       socket.write(dirty.bytes)
       socket.end()
@@ -205,18 +233,27 @@ export async function shoot(options: {
   shots: number
   seed: number
   onProgress?: (shots: number) => void
+  /** The files of the console, if the proxy serves it. */
+  consoleFiles?: ConsoleFiles
 }): Promise<Report> {
-  const { token, shots, seed, onProgress } = options
+  const { token, shots, seed, onProgress, consoleFiles } = options
+  const hasConsole = consoleFiles !== undefined
   const faults: string[] = []
   const answers: Record<string, number> = {}
-  const recorder = await startRecorder(token, faults)
+  const recorder = await startRecorder(token, faults, hasConsole)
   const { port, alive } = await options.start(recorder.url)
-  const generator = new Generator(seed)
+  const generator = new Generator(seed, hasConsole)
+  const bodies: Bodies = new Map(
+    [...(consoleFiles ?? [])].map(([name, { plain, packed }]) => [
+      name,
+      [plain, packed ?? plain].map((bytes) => bytes.toString('latin1')),
+    ]),
+  )
   let sent = 0
   const gun = async () => {
     while (sent < shots && faults.length < KEPT_FAULTS && alive()) {
       sent += CLEAN_SHOTS + 1
-      await volley(port, generator, recorder, answers)
+      await volley(port, generator, recorder, answers, bodies)
       onProgress?.(sent)
     }
   }

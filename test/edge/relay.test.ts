@@ -221,6 +221,41 @@ test('a compressed answer passes unchanged', async () => {
   assert.equal(gunzipSync(Buffer.concat(chunks)).toString(), LIST)
 })
 
+test('flows are followed line by line: each passes before the next is written, and heartbeats keep the stream', async () => {
+  const idleMs = 400
+  let write = (_: string) => {}
+  const upstream = await startUpstream((incoming, outgoing) => {
+    assert.equal(incoming.headers.accept, 'application/x-ndjson')
+    outgoing.writeHead(200, { 'content-type': 'application/x-ndjson', 'x-accel-buffering': 'no' })
+    write = (line) => void outgoing.write(line)
+    write('{"heartbeat":true}\n')
+  })
+  const { url } = await startEdge(upstream.url, { UPSTREAM_IDLE_TIMEOUT_MS: String(idleMs) })
+  const follow = http.get(`${url}/flows?follow=true`, { headers: { accept: 'application/x-ndjson' } })
+  const [incoming] = (await once(follow, 'response')) as [http.IncomingMessage]
+  follow.on('error', () => {})
+  assert.equal(incoming.headers['content-encoding'], undefined)
+  let text = ''
+  incoming.setEncoding('utf8').on('data', (piece) => {
+    text += piece
+  })
+  let hasEnded = false
+  incoming.on('close', () => {
+    hasEnded = true
+  })
+  incoming.on('error', () => {})
+  const startedAt = performance.now()
+  for (let i = 0; performance.now() - startedAt < 2 * idleMs; i++) {
+    const line = `{"n":${i}}\n`
+    write(line)
+    await until(`line ${i} has passed`, () => text.endsWith(line))
+  }
+  assert.equal(hasEnded, false)
+  // Without a line the proxy takes the broker for gone, and the client sees that the stream was cut.
+  await until('the stream is cut', () => hasEnded)
+  assert.equal(incoming.complete, false)
+})
+
 test('connections to the broker are reused, but not beyond their maximum age', async () => {
   const upstream = await startUpstream()
   const kept = await startEdge(upstream.url)

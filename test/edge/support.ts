@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
+import type { ConsoleFiles } from '../../lib/console/files.ts'
 import { listen } from '../../lib/http/server/listen.ts'
 import type { ReaderLimits } from '../../lib/http/server/slow-readers.ts'
 import { lineOptions } from '../../lib/observability/log.ts'
@@ -38,7 +39,7 @@ const atEnd = (end: () => unknown) => void endings.push(end)
 export async function startEdge(
   brokerUrl: string,
   env: NodeJS.ProcessEnv = {},
-  { readers = {}, maxKeptMs }: EdgeOptions = {},
+  { readers = {}, maxKeptMs, consoleFiles = null }: EdgeOptions = {},
 ) {
   const logged: Line[] = []
   const log = pino(lineOptions, { write: (line: string) => void logged.push(JSON.parse(line)) })
@@ -46,7 +47,7 @@ export async function startEdge(
   const upstream = openUpstream(brokerUrl, maxKeptMs)
   let isDraining = false
   const config = loadConfig({ BROKER_URL: brokerUrl, BROKER_TOKEN_READ: TOKEN, ALLOWED_HOSTS: '*', ...env })
-  const edge = createEdge({ config, log, metrics, upstream, draining: () => isDraining })
+  const edge = createEdge({ config, log, metrics, upstream, draining: () => isDraining, consoleFiles })
   const { server, address } = await listen(edge.fetch, [{ host: '127.0.0.1', port: 0 }], {
     before: edge.before,
     readers,
@@ -81,6 +82,7 @@ export async function startEdge(
 interface EdgeOptions {
   readers?: Partial<ReaderLimits>
   maxKeptMs?: number
+  consoleFiles?: ConsoleFiles | null
 }
 
 export type Edge = Awaited<ReturnType<typeof startEdge>>

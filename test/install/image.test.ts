@@ -128,6 +128,7 @@ describe('the Dockerfile', () => {
       'scripts/build.mjs',
       'lib/server.ts',
       'sql/migrations/0001_pods.sql',
+      'wrangler-free-deploy/console/index.html',
     ])
       assert.ok(isAdmitted(path), path)
     for (const path of [
@@ -470,6 +471,33 @@ describe('the image', { timeout: BUILD_LIMIT_MS, skip: onlyFull }, () => {
     assert.equal(code, 0, check.stdout)
     container.process.kill(image.stopSignal as NodeJS.Signals)
     assert.deepEqual(await container.exited, { code: 0, signal: null })
+  })
+
+  built('the console is in it, which the edge proxy serves if told to, and the broker only then', async (t) => {
+    const broker = await startServer(t)
+    assert.equal((await get(`${broker.api}/console/`)).status, 404)
+    const told = await startServer(t, { CONSOLE: 'true' })
+    const container = runContainer(image, program(`dist/${EDGE}/server.js`), {
+      LISTEN_ADDR: '127.0.0.1:0',
+      ADMIN_ADDR: '127.0.0.1:0',
+      BROKER_URL: broker.api,
+      CONSOLE: 'true',
+    })
+    t.after(async () => {
+      container.process.kill('SIGKILL')
+      await container.exited
+    })
+    const edge = await listening(container)
+    for (const [url, source] of [
+      [`${told.api}/console/`, 'none'],
+      [`${edge.api}/`, 'proxy'],
+    ] as const) {
+      const { status, text } = await get(url)
+      assert.equal(status, 200)
+      assert.match(text, new RegExp(`<meta name="console-token" content="${source}"`))
+      const [, script] = /<script [^>]*src="([^"]+)"/.exec(text)!
+      assert.equal((await get(new URL(script!, url).href)).status, 200)
+    }
   })
 
   built('the command line is in it', async () => {

@@ -19,6 +19,7 @@ test('an empty environment gives the defaults', () => {
     ],
     isLoopbackOnly: true,
     corsOrigins: [],
+    consoleEnabled: true,
     tokenFiles: [],
     adminListen: [{ host: '127.0.0.1', port: 9091 }],
     databaseUrl: null,

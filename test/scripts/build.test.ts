@@ -245,7 +245,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
 })
 
 describe('npm start', { timeout: 900_000 }, () => {
-  test('prints at most ten lines on a terminal; the last ones name the address, a first request, the data folder and how to stop', {
+  test('prints at most ten lines on a terminal; the last ones name the addresses, a first request, the data folder and how to stop', {
     skip: noScript,
   }, async (t) => {
     await build(t)
@@ -263,11 +263,19 @@ describe('npm start', { timeout: 900_000 }, () => {
     const lines = screen(heard.output)
     assert.ok(lines.length <= 10, heard.output)
     for (const line of lines) assert.ok(line.length <= 120, line)
-    const last = lines.slice(-4).join('\n')
-    for (const said of [/http:\/\/127\.0\.0\.1:\d+/, /curl http/, new RegExp(dataDir), /Ctrl-C/])
+    const last = lines.slice(-5).join('\n')
+    for (const said of [
+      /http:\/\/127\.0\.0\.1:\d+/,
+      /Console http\S+\/console\/$/m,
+      /curl http/,
+      new RegExp(dataDir),
+      /Ctrl-C/,
+    ])
       assert.match(last, said)
     assert.equal(lines.filter((line) => /migrat/.test(line)).length, 1)
     assert.equal((await get(question)).status, 200)
+    const [, page] = /Console (http:\S+)/.exec(last)!
+    assert.match((await get(page!)).text, /<meta name="console-token" content="none"/)
     child.stdin!.write('\x03')
     assert.deepEqual(await closed, [0, null], heard.output)
     assert.equal(screen(heard.output).filter((line) => /stopping/.test(line)).length, 1, heard.output)

@@ -27,7 +27,8 @@ const schema = (name: string): AnySchemaObject => readJson(`${SCHEMAS}/${name}.s
 const spdx = schema('spdx.SNAPSHOT')
 
 interface Tree {
-  readonly version: string
+  /** None for an optional peer that nobody installed. */
+  readonly version?: string
   readonly dependencies?: Readonly<Record<string, Tree>>
 }
 
@@ -57,10 +58,13 @@ test('its components and their graph are the ones that npm installs into the ima
   const purl = (name: string, version: string) => `pkg:npm/${name.replace('@', '%40')}@${version}`
   const graph = new Map<string, string[]>()
   const walk = (ref: string, { dependencies = {} }: Tree): void => {
-    const on = Object.entries(dependencies).map(([name, { version }]) => purl(name, version))
+    const installed = Object.entries(dependencies).flatMap(([name, tree]) =>
+      tree.version === undefined ? [] : [{ ref: purl(name, tree.version), tree }],
+    )
+    const on = installed.map((one) => one.ref)
     // A package that occurs again in the tree is listed there without its dependencies.
     if (!graph.has(ref) || on.length > 0) graph.set(ref, on.sort())
-    for (const [name, tree] of Object.entries(dependencies)) walk(purl(name, tree.version), tree)
+    for (const one of installed) walk(one.ref, one.tree)
   }
   walk(document.metadata.component['bom-ref'], JSON.parse(listed.stdout))
   assert.deepEqual(new Map(document.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn])), graph)

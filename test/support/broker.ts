@@ -134,6 +134,8 @@ class Launched implements Broker {
         LISTEN_ADDR: '127.0.0.1:0',
         ADMIN_ADDR: '127.0.0.1:0',
         LOG_LEVEL: 'info',
+        // As in production. There may be no build of it either.
+        CONSOLE: 'false',
         ...(databaseUrl ? { DATABASE_URL: databaseUrl } : { DATA_DIR: dataDir }),
         ...env,
       },

@@ -6,7 +6,10 @@ import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const SOURCES = ['handlers', 'jobs', 'lib', 'sql', 'scripts', 'wrangler-free-deploy/edge', 'wrangler-free-deploy/cli']
+const SOURCES = [
+  ...['handlers', 'jobs', 'lib', 'sql', 'scripts'],
+  ...['edge', 'cli', 'console'].map((name) => `wrangler-free-deploy/${name}`),
+]
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
 
 /** The folder, removed at the end of the test file. */

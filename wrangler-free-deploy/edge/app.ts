@@ -1,9 +1,11 @@
 import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import type { Logger } from 'pino'
+import type { ConsoleFiles } from '../../lib/console/files.ts'
 import { createHosts } from '../../lib/http/server/allowed-hosts.ts'
+import { answerFromConsole } from './answer.ts'
 import type { EdgeConfig } from './config.ts'
-import { Exchanges } from './exchanges.ts'
+import { type Exchange, Exchanges } from './exchanges.ts'
 import { createGate } from './gate.ts'
 import type { Metrics } from './metrics.ts'
 import { createRelay } from './relay.ts'
@@ -18,12 +20,15 @@ export interface EdgeDeps {
   draining: () => boolean
   /** The current read token; that of `config` unless given. */
   token?: () => string | null
+  /** Null if the proxy serves no console. */
+  consoleFiles?: ConsoleFiles | null
 }
 
 const HEALTH = '/healthz'
 
 /**
- * The proxy for `listen`: `before` refuses requests or forwards them to the broker, except those that `fetch` answers.
+ * The proxy for `listen`: `before` refuses requests, forwards them to the broker or answers them with the console,
+ * except those that `fetch` answers.
  */
 export function createEdge({
   config,
@@ -32,6 +37,7 @@ export function createEdge({
   upstream,
   draining,
   token = () => config.token?.value ?? null,
+  consoleFiles = null,
 }: EdgeDeps) {
   const exchanges = new Exchanges({ metrics, log })
   const { basePath, allowedHosts, connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = config
@@ -44,5 +50,7 @@ export function createEdge({
   })
   const isOwn = (path: string) => path === HEALTH
   const isAllowedHost = createHosts(allowedHosts)
-  return { before: createGate({ exchanges, basePath, draining, relay, isOwn, isAllowedHost }), fetch: app.fetch }
+  const serveConsole = consoleFiles && ((exchange: Exchange) => answerFromConsole(exchange, consoleFiles, draining()))
+  const before = createGate({ exchanges, basePath, draining, relay, serveConsole, isOwn, isAllowedHost })
+  return { before, fetch: app.fetch }
 }

@@ -18,6 +18,7 @@ import {
   whole,
   word,
 } from '../../lib/config/variables.ts'
+import { CONSOLE_PATH } from '../../lib/console/answer.ts'
 import { ConfigError } from '../../lib/errors.ts'
 import { LOG_LEVELS } from '../../lib/observability/log.ts'
 import { isPlainPath } from './target.ts'
@@ -52,6 +53,11 @@ const rows = {
   basePath: basePath(
     'BASE_PATH',
     'A path that begins with it is forwarded without it; `/` for none. Others are forwarded as they are.',
+  ),
+  consoleEnabled: flag(
+    'CONSOLE',
+    false,
+    'Whether the console is served at `/` and `/console/`. `POST /networkpolicy/try` is then forwarded, too.',
   ),
   connectTimeoutMs: whole('UPSTREAM_CONNECT_TIMEOUT_MS', 5_000, waitMs, 'Milliseconds for connecting to the broker.'),
   firstByteTimeoutMs: whole(
@@ -105,6 +111,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): EdgeConfig {
   const { brokerUrl } = values
   if (brokerUrl === null && !errors.some((error) => error.startsWith(rows.brokerUrl.name)))
     errors.push(`${rows.brokerUrl.name} is required`)
+  if (values.consoleEnabled && `${values.basePath}/`.startsWith(`${CONSOLE_PATH}/`))
+    errors.push(`${rows.basePath.name}: the console has ${CONSOLE_PATH}: choose another path, or CONSOLE=false`)
   const token = readOneToken(values, env, errors, warnings)
   if (errors.length > 0) throw new ConfigError(errors.join('\n'))
   return { ...values, brokerUrl: brokerUrl!, token, tokenFiles: tokenFilesOf(tokenVariables, env), warnings }

@@ -19,7 +19,7 @@ export interface Exchange {
   readonly outgoing: ServerResponse
   readonly requestId: string
   readonly startedAt: number
-  /** The request to the broker; set once the request was accepted. */
+  /** Set once the request was accepted. */
   target: Target | null
   /** Body bytes of the answer that were written so far. */
   bytes: number

@@ -7,11 +7,11 @@ import type { Socket } from 'node:net'
 import { HttpError, tooLarge } from '../../lib/errors.ts'
 import { freeBuffer, MIN_BODY_BYTES } from '../../lib/http/request/free-buffer.ts'
 import { cut } from '../../lib/http/server/reset-connection.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import { answerText } from './answer.ts'
 import type { Exchange } from './exchanges.ts'
 import { answerFields, requestFields } from './headers.ts'
 import type { Metrics } from './metrics.ts'
+import { maxBodyBytesOf } from './target.ts'
 import type { Upstream } from './upstream.ts'
 
 /** Most requests in progress or waiting for a connection to the broker. */
@@ -160,12 +160,13 @@ class Passage {
     const framing =
       coding === undefined ? ['content-length', String(Number(length ?? 0))] : ['transfer-encoding', 'chunked']
     const question = this.#ask([...this.#fields, ...framing], true)
+    const maxBytes = maxBodyBytesOf(this.#exchange.target!.path)
     let sent = 0
     incoming.on('data', (chunk: Buffer) => {
       if (this.#isOver) return
       sent += chunk.length
-      if (sent > MAX_CORE_BODY_BYTES) {
-        this.#refuse(tooLarge(MAX_CORE_BODY_BYTES))
+      if (sent > maxBytes) {
+        this.#refuse(tooLarge(maxBytes))
         return
       }
       this.#timer?.refresh()

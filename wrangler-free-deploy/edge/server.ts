@@ -5,6 +5,8 @@
 import { once } from 'node:events'
 import type { Logger } from 'pino'
 import { watchTokenFiles } from '../../lib/config/token-files.ts'
+import { CONSOLE_PATH } from '../../lib/console/answer.ts'
+import { openConsole } from '../../lib/console/files.ts'
 import { close, displayAddress, listen } from '../../lib/http/server/listen.ts'
 import type { Cut } from '../../lib/http/server/slow-readers.ts'
 import { runServer } from '../../lib/process/run-server.ts'
@@ -41,6 +43,7 @@ async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Pro
     },
     log,
   })
+  const consoleFiles = config.consoleEnabled ? openConsole({ tokenSource: 'proxy', log }) : null
   const { fetch, before } = createEdge({
     config,
     log,
@@ -48,6 +51,7 @@ async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Pro
     upstream,
     draining,
     token: () => configured[0]?.value ?? null,
+    consoleFiles,
   })
   const onCut = (cut: Cut) => {
     metrics.slowReadersCut.inc()
@@ -58,7 +62,9 @@ async function serve(config: EdgeConfig, log: Logger, signals: StopSignals): Pro
   const admin = await signals.race(
     listen(createAdmin({ metrics, draining }).fetch, config.adminListen, { variable: 'ADMIN_ADDR' }),
   )
-  log.info({ edge: displayAddress(edge.address), admin: displayAddress(admin.address) }, 'listening')
+  const address = displayAddress(edge.address)
+  const pages = consoleFiles === null ? {} : { console: `${address}${CONSOLE_PATH}/` }
+  log.info({ edge: address, ...pages, admin: displayAddress(admin.address) }, 'listening')
 
   await once(aborted, 'abort')
   if (config.nodeEnv === 'production') await new Promise((resolve) => setTimeout(resolve, ENDPOINTS_PROPAGATION_MS))

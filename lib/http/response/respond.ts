@@ -4,6 +4,7 @@ import type { MiddlewareHandler } from 'hono'
 import { GZIP_MIN_BYTES } from '../../limits/limits.ts'
 import type { Context, Env } from '../route.ts'
 import { header } from '../route.ts'
+import { acceptsGzip } from './accepts-gzip.ts'
 import { type CachedBody, cacheBody, matchesEtag } from './cached-body.ts'
 import { allowOrigin } from './cors.ts'
 import { MAX_WHOLE_BYTES, once, type Pieces, packed, sliced } from './stream.ts'
@@ -144,13 +145,3 @@ export const sendLive = (c: Context, pieces: Pieces, contentType: string): Respo
     status: 200,
     headers: headersFor(c, contentType, { 'cache-control': 'no-store', 'x-accel-buffering': 'no' }),
   })
-
-/** Whether gzip is accepted: by its own weight, else by that of `*`; a weight of zero refuses (RFC 9110, 12.5.3). */
-export function acceptsGzip(value: string | undefined): boolean {
-  const weights = new Map<string, boolean>()
-  for (const part of value?.toLowerCase().split(',') ?? []) {
-    const [coding = '', ...parameters] = part.split(';').map((text) => text.trim())
-    weights.set(coding, !parameters.some((one) => /^q\s*=\s*0(\.0*)?$/.test(one)))
-  }
-  return weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? false
-}

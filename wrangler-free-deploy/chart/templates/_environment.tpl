@@ -375,6 +375,8 @@ authentication. Usage: (list $ KEYS)
   value: "{{ .Values.bindAddress }}:9090"
 - name: ADMIN_ADDR
   value: "{{ .Values.bindAddress }}:9091"
+- name: CONSOLE
+  value: {{ .Values.broker.console | quote }}
 {{- with (.Values.broker.resources.limits | default dict).memory }}
 - name: BROKER_MEMORY_LIMIT_MB
   value: {{ include "telemetry-broker.mebibytes" (list . "broker.resources.limits.memory") | quote }}
@@ -397,6 +399,8 @@ authentication. Usage: (list $ KEYS)
   value: {{ include "telemetry-broker.brokerUrl" . }}
 - name: BASE_PATH
   value: {{ .Values.frontend.basePath | quote }}
+- name: CONSOLE
+  value: {{ .Values.frontend.console | quote }}
 {{- $name := printf "%s-frontend" (include "telemetry-broker.fullname" .) }}
 {{- $inNamespace := printf "%s.%s" $name .Release.Namespace }}
 {{- $routed := list }}

@@ -128,6 +128,9 @@
 {{- if and $route.enabled (not $route.hostnames) -}}
 {{- fail "frontend.httpRoute.enabled needs frontend.httpRoute.hostnames: without host names it would match all." -}}
 {{- end -}}
+{{- if and .Values.frontend.enabled .Values.frontend.console (hasPrefix "/console/" (printf "%s/" .Values.frontend.basePath)) -}}
+{{- fail "frontend.basePath is the path of the console: choose another one, or set frontend.console to false." -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "telemetry-broker.validateController" -}}

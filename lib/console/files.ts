@@ -1,0 +1,91 @@
+/**
+ * The built console, read into memory when a program starts. Requests look up names in this table, so no part of a
+ * request ever reaches the disk.
+ */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { constants, gzipSync } from 'node:zlib'
+import type { Log } from '../observability/log.ts'
+
+/**
+ * Where the console gets the token for reading, which its page says: from a user, from a proxy that adds it, or nowhere
+ * since the broker asks for none.
+ */
+export type TokenSource = 'browser' | 'proxy' | 'none'
+
+export interface ConsoleFile {
+  readonly contentType: string
+  readonly plain: Buffer
+  /** As gzip; null if that is not smaller. */
+  readonly packed: Buffer | null
+  /** The ETags of both are strong: equal only for equal bytes, so those of the two codings differ. */
+  readonly plainTag: string
+  readonly packedTag: string
+}
+
+/** The files by their path below `/console/`. */
+export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>
+
+/** The page of all views. */
+export const INDEX = 'index.html'
+
+/** `dist/console`, as seen from the compiled file and from the source, which tests run. */
+const BUILD = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? '../../dist/console' : '../../console', import.meta.url),
+)
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+  '.woff2': 'font/woff2',
+}
+const OTHER_TYPE = 'application/octet-stream'
+
+const TOKEN_META = /(<meta name="console-token" content=")browser(")/
+
+/** The console of a build; null, with a warning in the log, if there is none. */
+export function openConsole(options: { tokenSource: TokenSource; log: Log; folder?: string }): ConsoleFiles | null {
+  const { tokenSource, log, folder = BUILD } = options
+  try {
+    return readConsole(folder, tokenSource)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    log.warn({ folder, reason: code ?? message }, 'CONSOLE is on, but no console was built: see `npm run build`')
+    return null
+  }
+}
+
+/** @throws if the folder or its page cannot be read, or the page does not name the source of the token */
+function readConsole(folder: string, tokenSource: TokenSource): ConsoleFiles {
+  const files = new Map(pathsBelow(folder).map((path) => [path, fileOf(path, readFileSync(join(folder, path)))]))
+  const page = files.get(INDEX)?.plain.toString()
+  if (page === undefined) throw new Error(`${INDEX} is missing`)
+  if (!TOKEN_META.test(page)) throw new Error(`${INDEX} lacks its meta tag console-token`)
+  return files.set(INDEX, fileOf(INDEX, Buffer.from(page.replace(TOKEN_META, `$1${tokenSource}$2`))))
+}
+
+/** Regular files only, with `/` between names. */
+function pathsBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
+}
+
+function fileOf(path: string, plain: Buffer): ConsoleFile {
+  const packed = gzipSync(plain, { level: constants.Z_BEST_COMPRESSION })
+  const digest = createHash('sha256').update(plain).digest('base64url')
+  return {
+    contentType: CONTENT_TYPES[extname(path)] ?? OTHER_TYPE,
+    plain,
+    packed: packed.length < plain.length ? packed : null,
+    plainTag: `"${digest}"`,
+    packedTag: `"${digest}-gzip"`,
+  }
+}
