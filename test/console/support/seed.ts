@@ -71,3 +71,11 @@ export async function seedCluster(
     await site.end()
   }
 }
+
+/** What a database can be filled with, by name. */
+export const SEEDS = {
+  cluster: (connection: Connection) => seedCluster(connection),
+} as const satisfies Record<string, (connection: Connection) => Promise<void>>
+export type Seed = keyof typeof SEEDS
+
+export const isSeed = (name: string): name is Seed => Object.hasOwn(SEEDS, name)
