@@ -10,7 +10,9 @@ const RARE = 24
 const GITHUB = 'https://token.actions.githubusercontent.com'
 
 const isOs = ({ type }: Package) => type === 'debian'
-const stackOf = (image: Image) => STACKS[pick(image.repository, STACKS.length)]!
+/** Programs of others are written in Go. */
+const stackOf = ({ repository }: Image) =>
+  repository.includes('/library/') ? STACKS.at(-1)! : STACKS[pick(repository, STACKS.length)]!
 export const packagesOf = (image: Image): readonly Package[] => [...DEBIAN, ...stackOf(image).packages]
 
 const imageHeader = ({ digest, repository, tag }: Image) => ({
