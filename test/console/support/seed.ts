@@ -22,9 +22,10 @@ import {
   putStoryProfiles,
   storyDenials,
 } from './seed/acts.ts'
-import { makeWorkloads, nodeName, Placement } from './seed/cluster.ts'
+import { makeManyWorkloads, makeWorkloads, nodeName, Placement } from './seed/cluster.ts'
 import { countFlows, foldMinutes, recordJobs, refreshSupplyChain, storeProfiles } from './seed/derive.ts'
 import { copyFlows, edgesOf } from './seed/flows.ts'
+import { hostileWorkloads, postHostile } from './seed/hostile.ts'
 import { postPods } from './seed/pods.ts'
 import {
   postCompute,
@@ -123,9 +124,49 @@ export async function seedCluster(
   }
 }
 
+const PODS_PER_NODE = 110
+const FLOWS_OF_PODS = 20_000
+
+/** A cluster with so many pods and little else: their owners, images and a few flows, on 110 pods a node. */
+export async function seedPods(connection: Connection, pods: number): Promise<void> {
+  const site = await openSite(connection)
+  try {
+    const workloads = makeManyWorkloads(new Placement(Math.ceil(pods / PODS_PER_NODE)), pods)
+    await postPods(site, workloads)
+    await copyFlows(site.sql, edgesOf(workloads, workloads[0]!), FLOWS_OF_PODS, Date.now())
+    await site.sql`analyze`
+    await countFlows(site, { isNew: true })
+    await age(site, PAST_DAYS)
+    await recordJobs(site)
+    await site.sql`analyze`
+  } finally {
+    await site.end()
+  }
+}
+
+/** Nothing but hostile records, with all that jobs derive from them. */
+export async function seedHostile(connection: Connection): Promise<void> {
+  const site = await openSite(connection)
+  try {
+    await postHostile(site)
+    await countFlows(site)
+    await foldMinutes(site)
+    await refreshSupplyChain(site)
+    await storeProfiles(site, hostileWorkloads())
+    await recordJobs(site)
+    await site.sql`analyze`
+  } finally {
+    await site.end()
+  }
+}
+
+const MANY_PODS = 43_000
+
 /** What a database can be filled with, by name. */
 export const SEEDS = {
   cluster: (connection: Connection) => seedCluster(connection),
+  pods: (connection: Connection) => seedPods(connection, MANY_PODS),
+  hostile: seedHostile,
 } as const satisfies Record<string, (connection: Connection) => Promise<void>>
 export type Seed = keyof typeof SEEDS
 

@@ -97,13 +97,24 @@ export class Placement {
   }
 }
 
-/** The workloads of all teams; `copies` makes more of them for larger clusters. */
-export function makeWorkloads(placement: Placement, copies = 1): Workload[] {
-  return Array.from({ length: copies }, (_, copy) =>
-    Object.entries(TEAMS).flatMap(([team, things]) =>
-      things.flatMap((thing) => ROLES.map((role) => makeWorkload(placement, team, thing, role, copy))),
-    ),
-  ).flat()
+/** The workloads of all teams, in the nth region. */
+export const makeWorkloads = (placement: Placement, copy = 0): Workload[] =>
+  Object.entries(TEAMS).flatMap(([team, things]) =>
+    things.flatMap((thing) => ROLES.map((role) => makeWorkload(placement, team, thing, role, copy))),
+  )
+
+/** Workloads of as many regions as it takes, with exactly so many pods. */
+export function makeManyWorkloads(placement: Placement, pods: number): Workload[] {
+  const made: Workload[] = []
+  let left = pods
+  for (let copy = 0; left > 0; copy++) {
+    if (copy === REGIONS.length) throw new Error(`no names for so many pods: ${pods}`)
+    for (const workload of makeWorkloads(placement, copy)) {
+      if (left > 0) made.push({ ...workload, pods: workload.pods.slice(0, left) })
+      left -= workload.pods.length
+    }
+  }
+  return made
 }
 
 /** Copies are regions. */
