@@ -45,6 +45,10 @@ const NOT_RUN: readonly (readonly [command: RegExp, why: string])[] = [
   ],
   [/^npm (start|test|run|version)\b/, 'of who works on it; scripts that are named are held to package.json'],
   [/^npx tsx test\/faults\/everything\.ts /, 'takes half an hour and PgBouncer'],
+  [
+    /^(npx|node --import) tsx test\/console\/support\/demo\.ts /,
+    'runs until it is stopped: the tests of the console use the same seed',
+  ],
   [/^scripts\/(chart|policies)-check\.sh /, '.ci/run runs it'],
   [/^node dist\/jobs\/run\.js NAME /, 'test/jobs runs each'],
 ]
