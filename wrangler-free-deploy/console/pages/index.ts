@@ -19,4 +19,5 @@ export interface PageEntry {
 export const PAGES: Readonly<Record<string, PageEntry>> = {
   flows: { title: 'Flows', load: () => import('./flows/list.tsx'), isListed: true, hasWindow: true },
   nodes: { title: 'Nodes', load: () => import('./nodes/list.tsx'), isListed: true },
+  search: { title: 'Search', load: () => import('./search/list.tsx') },
 }

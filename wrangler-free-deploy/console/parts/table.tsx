@@ -51,6 +51,8 @@ export interface TableProps<T> {
   readonly tools?: ComponentChildren
   /** Instead of CSV of the rows, where the whole list can be had. */
   readonly csv?: ComponentChildren
+  /** Height of a row where only those in sight are rendered. */
+  readonly rowPx?: number | undefined
   readonly onRow?: (row: T) => void
   readonly isSelected?: (row: T) => boolean
 }
@@ -159,10 +161,17 @@ function Head<T>({ columns }: { columns: readonly Column<T>[] }) {
   )
 }
 
-function Row<T>({ row, columns, onRow, isSelected, index }: TableProps<T> & { row: T; index?: number }) {
+interface RowProps<T> extends TableProps<T> {
+  readonly row: T
+  readonly index?: number
+  readonly heightPx?: number
+}
+
+function Row<T>({ row, columns, onRow, isSelected, index, heightPx }: RowProps<T>) {
   return (
     <tr
       class={`${onRow ? 'can-open' : ''} ${isSelected?.(row) ? 'selected' : ''}`}
+      style={heightPx === undefined ? undefined : { height: `${heightPx}px` }}
       aria-rowindex={index === undefined ? undefined : index + 2}
       onClick={onRow && ((event) => isPlainClick(event) && onRow(row))}
     >
@@ -199,13 +208,13 @@ function Plain<T>(props: TableProps<T>) {
 }
 
 function InSight<T>(props: TableProps<T>) {
-  const { name, columns, rows, paged, keyOf } = props
+  const { name, columns, rows, paged, keyOf, rowPx = ROW_PX } = props
   const scroller = useRef<HTMLElement>(null)
   const [, render] = useState(0)
   const options: VirtualizerOptions<HTMLElement, HTMLElement> = {
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => rowPx,
     overscan: ROWS_AROUND,
     observeElementRect,
     observeElementOffset,
@@ -214,6 +223,7 @@ function InSight<T>(props: TableProps<T>) {
   }
   const virtualizer = useMemo(() => new Virtualizer<HTMLElement, HTMLElement>(options), [])
   virtualizer.setOptions(options)
+  useEffect(() => virtualizer.measure(), [rowPx])
   useEffect(() => virtualizer._didMount(), [virtualizer])
   useLayoutEffect(() => virtualizer._willUpdate())
   useRowAtTop(scroller, virtualizer, props)
@@ -248,7 +258,9 @@ function InSight<T>(props: TableProps<T>) {
           {first !== undefined && first.start > 0 && <Space px={first.start} columns={columns.length} />}
           {items.map(({ index }) => {
             const row = rows[index]
-            return row === undefined ? null : <Row key={keyOf(row)} {...props} row={row} index={firstIndex + index} />
+            return row === undefined ? null : (
+              <Row key={keyOf(row)} {...props} row={row} index={firstIndex + index} heightPx={rowPx} />
+            )
           })}
           {after > 0 && <Space px={after} columns={columns.length} />}
         </tbody>
@@ -261,19 +273,19 @@ function InSight<T>(props: TableProps<T>) {
 function useRowAtTop<T>(
   scroller: { readonly current: HTMLElement | null },
   virtualizer: Virtualizer<HTMLElement, HTMLElement>,
-  { rows, keyOf, paged }: TableProps<T>,
+  { rows, keyOf, paged, rowPx = ROW_PX }: TableProps<T>,
 ): void {
   const before = useRef({ rows, firstIndex: paged?.firstIndex ?? 0 })
   const firstIndex = paged?.firstIndex ?? 0
   const top = scroller.current?.scrollTop ?? 0
   let moved: number | null = null
   if (before.current.rows !== rows && scroller.current !== null) {
-    const isAtStart = top < ROW_PX / 2 && before.current.firstIndex === 0 && firstIndex === 0
-    const index = Math.floor(top / ROW_PX)
+    const isAtStart = top < rowPx / 2 && before.current.firstIndex === 0 && firstIndex === 0
+    const index = Math.floor(top / rowPx)
     const row = before.current.rows[index]
     const key = row === undefined ? null : keyOf(row)
     const now = key === null || isAtStart ? -1 : rows.findIndex((one) => keyOf(one) === key)
-    if (now >= 0 && now !== index) moved = top + (now - index) * ROW_PX
+    if (now >= 0 && now !== index) moved = top + (now - index) * rowPx
     // Where all rows are others, as after "to the first row", the view begins anew.
     else if (now < 0 && !isAtStart && firstIndex < before.current.firstIndex) moved = 0
     if (moved !== null) virtualizer.scrollOffset = moved

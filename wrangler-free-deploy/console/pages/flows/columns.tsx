@@ -21,15 +21,27 @@ export function Verdict({ decision }: Pick<Flow, 'decision'>) {
 /** The link of a row to its detail. */
 export const linkId = (uuid: string) => `flow-${uuid}`
 
+function FirstSeen({ uuid, time_stamp }: Flow) {
+  return (
+    <a id={linkId(uuid)} href={hrefWith({ flow: uuid, at: time_stamp })} title={`${utcText(time_stamp)}: all fields`}>
+      <time dateTime={`${time_stamp}Z`}>{localText(time_stamp)}</time>
+    </a>
+  )
+}
+
+function Port(flow: Flow) {
+  return (
+    <span class="flow-port">
+      {sidesOf(flow).to.port ?? <span class="faint">?</span>} <span class="kind">{flow.ip_protocol}</span>
+    </span>
+  )
+}
+
 export const COLUMNS: readonly Column<Flow>[] = [
   {
     title: 'First seen',
     width: '10.5rem',
-    cell: ({ uuid, time_stamp }) => (
-      <a id={linkId(uuid)} href={hrefWith({ flow: uuid, at: time_stamp })} title={`${utcText(time_stamp)}: all fields`}>
-        <time dateTime={`${time_stamp}Z`}>{localText(time_stamp)}</time>
-      </a>
-    ),
+    cell: (flow) => <FirstSeen {...flow} />,
     text: ({ time_stamp }) => time_stamp,
   },
   { title: 'Verdict', width: '6rem', cell: (flow) => <Verdict {...flow} />, text: ({ decision }) => decision },
@@ -42,11 +54,7 @@ export const COLUMNS: readonly Column<Flow>[] = [
   {
     title: 'Port',
     width: '7rem',
-    cell: (flow) => (
-      <>
-        {sidesOf(flow).to.port ?? <span class="faint">?</span>} <span class="kind">{flow.ip_protocol}</span>
-      </>
-    ),
+    cell: (flow) => <Port {...flow} />,
     text: (flow) => `${sidesOf(flow).to.port ?? ''}/${flow.ip_protocol ?? ''}`,
   },
   {
@@ -55,5 +63,25 @@ export const COLUMNS: readonly Column<Flow>[] = [
     isMinor: true,
     cell: (flow) => seenBy(flow) ?? <span class="faint">{NOT_KNOWN}</span>,
     text: seenBy,
+  },
+]
+
+/** All in one cell, on three lines. */
+export const NARROW_COLUMNS: readonly Column<Flow>[] = [
+  {
+    title: 'Flow',
+    cell: (flow) => (
+      <div class="flow-narrow">
+        <span>
+          <FirstSeen {...flow} /> <Verdict {...flow} />
+        </span>
+        <span>
+          <SideLink side={sidesOf(flow).from} />
+        </span>
+        <span>
+          → <Port {...flow} /> <SideLink side={sidesOf(flow).to} />
+        </span>
+      </div>
+    ),
   },
 ]

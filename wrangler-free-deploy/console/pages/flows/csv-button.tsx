@@ -4,6 +4,8 @@ import type { Params } from '../../api/client.ts'
 import { bytesText } from '../../parts/text.tsx'
 import { saveCsv } from './save-csv.ts'
 
+const CUT_ADVICE = 'Narrow the filter or the window, or use ctb with -o csv.'
+
 export function CsvButton({ query }: { query: NonNullable<Params<'/flows'>['query']> }) {
   const [bytes, setBytes] = useState<number | null>(null)
   const [said, setSaid] = useState('')
@@ -17,7 +19,7 @@ export function CsvButton({ query }: { query: NonNullable<Params<'/flows'>['quer
       const saved = await saveCsv(query, abort.current.signal, setBytes)
       setSaid(
         saved.isCut
-          ? `Cut at ${bytesText(saved.bytes)}, which this browser keeps in memory: the rest of the list is missing. Narrow the filter or the window, or use ctb with -o csv.`
+          ? `Cut at ${bytesText(saved.bytes)}, the limit of memory: the rest of the list is missing. ${CUT_ADVICE}`
           : `Saved, ${bytesText(saved.bytes)}.`,
       )
     } catch (error) {
@@ -37,7 +39,7 @@ export function CsvButton({ query }: { query: NonNullable<Params<'/flows'>['quer
           Stop at {bytesText(bytes)}
         </button>
       )}
-      <span class="faint" role="status">
+      <span class={said === '' ? 'unseen' : 'faint'} role="status">
         {said}
       </span>
     </>

@@ -3,13 +3,14 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { type Answer, addressOf } from '../../api/client.ts'
 import { itemsOf, POLL_MS, usePages } from '../../api/query.ts'
 import { useWindow } from '../../frame/window-picker.tsx'
+import { useMedia } from '../../hooks.ts'
 import { FilterBar } from '../../parts/filter-bar.tsx'
 import { FLOW_FIELDS, flowFieldOf, useFlowFilter } from '../../parts/flow-filter.ts'
 import { Empty, Shown } from '../../parts/states.tsx'
 import { Table } from '../../parts/table.tsx'
 import { Time, toMs } from '../../parts/time.tsx'
 import { go, href, hrefWith, usePlace } from '../../place.ts'
-import { COLUMNS } from './columns.tsx'
+import { COLUMNS, NARROW_COLUMNS } from './columns.tsx'
 import { flowArguments } from './commands.ts'
 import { CsvButton } from './csv-button.tsx'
 import { Detail } from './detail.tsx'
@@ -20,6 +21,8 @@ import { isOlderThanKept } from './window.ts'
 import './flows.css'
 
 const PAGE_ROWS = 200
+const NARROW = '(max-width: 640px)'
+const NARROW_ROW_PX = 84
 /** While there is no room for a follower. */
 const BUSY_POLL_MS = 10_000
 const count = new Intl.NumberFormat()
@@ -54,6 +57,7 @@ export default function Flows() {
     () => (isAtTop ? together(live.state.rows, isFull ? [] : listed, live.state.updates) : listed),
     [live?.state, listed, isAtTop],
   )
+  const isNarrow = useMedia(NARROW)
   const uuid = query.get('flow')
   const at = query.get('at')
   const follow = isLive ? { follow: true } : {}
@@ -71,7 +75,8 @@ export default function Flows() {
               <Table
                 name="Flows"
                 rows={rows}
-                columns={COLUMNS}
+                columns={isNarrow ? NARROW_COLUMNS : COLUMNS}
+                rowPx={isNarrow ? NARROW_ROW_PX : undefined}
                 keyOf={(flow) => flow.uuid}
                 onRow={(flow) => go(hrefWith({ flow: flow.uuid, at: flow.time_stamp }))}
                 isSelected={(flow) => flow.uuid === uuid}
@@ -135,13 +140,13 @@ function Known({ pages, since }: { pages: readonly Page[]; since: string | undef
   return (
     <>
       {observedSince !== null && since !== undefined && isOlderThanKept(since, toMs(observedSince), Date.now()) && (
-        <p class="flow-note">
+        <p class="note">
           Flows are stored from <Time at={observedSince} /> on. The window begins earlier, and nothing is known here of
           that time.
         </p>
       )}
       {unstamped > 0 && (
-        <p class="flow-note">
+        <p class="note">
           {count.format(unstamped)} {unstamped === 1 ? 'flow is' : 'flows are'} left out: the workload, the labels or
           the node that the filter asks for were not recorded, so nobody can say whether it matches.
         </p>

@@ -6,7 +6,10 @@ export const NOT_KNOWN = 'not known'
 export function verdictText({ decision }: Pick<Flow, 'decision'>): string {
   if (decision === 'ALLOW') return 'Allowed: the agent saw the connection, and nothing stopped it there.'
   if (decision === 'DROP')
-    return 'Dropped: there was no answer to the SYN. It does not mean that a policy denied it: the other end may be gone, or not listen.'
+    return (
+      'Dropped: there was no answer to the SYN. That does not mean that a policy denied it: the other end may be ' +
+      'gone, or not listen.'
+    )
   return decision === null ? 'The agent did not say whether it was allowed.' : `The agent calls it ${decision}.`
 }
 
@@ -20,7 +23,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 /** Only for a dropped flow. */
 export function causeText({ drop_cause }: Pick<WholeFlow, 'drop_cause'>): string {
   if (drop_cause === null) return `${NOT_KNOWN}: nobody could say whether a policy governed the pod`
-  return CAUSES[drop_cause] ?? drop_cause
+  return CAUSES[drop_cause] ?? `${drop_cause}, in the word of the agent.`
 }
 
 export function retriesText({ syn_retries }: Pick<WholeFlow, 'syn_retries'>): string {
