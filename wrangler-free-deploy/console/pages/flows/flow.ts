@@ -1,7 +1,7 @@
 /** The fields of a flow that the list shows. Its detail reads all of them. */
-import type { Answer } from '../../api/client.ts'
+import type { components } from '../../api/schema.d.ts'
 
-type Item = Answer<'/flows'>['items'][number]
+type Item = components['schemas']['FlowPage']['items'][number]
 export type Side = NonNullable<Item['from']>
 export type WholeFlow = Required<Item>
 

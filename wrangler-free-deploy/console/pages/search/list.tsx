@@ -67,7 +67,7 @@ function Results({ text, limit }: { text: string; limit: number }) {
           <Unseen answer={answer} />
           {answer.hits.length === 0 && (
             <Empty title="Nothing is stored that this could name">
-              Names are compared from their beginning, in lower case; a digest needs six digits.{' '}
+              Names are found by their beginning, not by a part in the middle; a digest needs six digits.{' '}
               {answer.notCovered > 0 && 'Of some running images nothing is known, see above.'}
             </Empty>
           )}
