@@ -6,6 +6,7 @@ const ZONES = ['a', 'b', 'c']
 const HASH_CHARS = 'bcdfghjklmnpqrstvwxz2456789'
 const FIRST_NETWORK = 64
 const NETWORKS = 256
+const FIRST_PLACE = 2
 /** Every so many pods there is one of which the agent records less than all syscalls. */
 const LESS_CAPTURED = 40
 
@@ -80,6 +81,7 @@ export function uidOf(text: string): string {
 /** Places pods on nodes in turn, each node with a network of its own. */
 export class Placement {
   readonly #nodes: number
+  readonly #placed = new Map<number, number>()
   #next = 0
 
   constructor(nodes: number) {
@@ -87,8 +89,9 @@ export class Placement {
   }
 
   pod(name: string, node = this.#next % this.#nodes): Pod {
-    const place = 2 + Math.floor(this.#next / this.#nodes)
     this.#next++
+    const place = FIRST_PLACE + (this.#placed.get(node) ?? 0)
+    this.#placed.set(node, place - FIRST_PLACE + 1)
     const network = `10.${FIRST_NETWORK + Math.floor(node / NETWORKS)}.${node % NETWORKS}`
     return { name, uid: uidOf(name), ip: `${network}.${place}`, node: nodeName(node) }
   }
