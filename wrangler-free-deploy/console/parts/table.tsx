@@ -161,19 +161,29 @@ function Head<T>({ columns }: { columns: readonly Column<T>[] }) {
   )
 }
 
-interface RowProps<T> extends TableProps<T> {
+/**
+ * Rows come and go while a list is scrolled, and Preact keeps the properties of some that are gone: they must not lead
+ * to elements or to the rows of an earlier render, or each render would keep the one before.
+ */
+interface RowProps<T> {
   readonly row: T
-  readonly index?: number
+  readonly columns: readonly Column<T>[]
+  /** Its place among the rows that are here. */
+  readonly index: number
+  /** Its place in the whole list, where not all rows are rendered. */
+  readonly listIndex?: number
+  readonly canOpen: boolean
+  readonly isSelected: boolean
   readonly heightPx?: number
 }
 
-function Row<T>({ row, columns, onRow, isSelected, index, heightPx }: RowProps<T>) {
+function Row<T>({ row, columns, index, listIndex, canOpen, isSelected, heightPx }: RowProps<T>) {
   return (
     <tr
-      class={`${onRow ? 'can-open' : ''} ${isSelected?.(row) ? 'selected' : ''}`}
+      class={`${canOpen ? 'can-open' : ''} ${isSelected ? 'selected' : ''}`}
       style={heightPx === undefined ? undefined : { height: `${heightPx}px` }}
-      aria-rowindex={index === undefined ? undefined : index + 2}
-      onClick={onRow && ((event) => isPlainClick(event) && onRow(row))}
+      aria-rowindex={listIndex === undefined ? undefined : listIndex + 2}
+      data-index={index}
     >
       {columns.map((column) => (
         <td key={column.title} class={classOf(column)}>
@@ -184,11 +194,15 @@ function Row<T>({ row, columns, onRow, isSelected, index, heightPx }: RowProps<T
   )
 }
 
-/** A click on a link or a button in the row is theirs; so is the end of selecting text. */
-function isPlainClick(event: MouseEvent): boolean {
-  const isOnControl = event.target instanceof Element && event.target.closest('a, button') !== null
-  return !isOnControl && window.getSelection()?.isCollapsed !== false
-}
+/** The clicks on rows. One on a link or a button in a row is theirs; so is the end of selecting text. */
+const clicksOf =
+  <T,>({ rows, onRow }: TableProps<T>) =>
+  ({ target }: MouseEvent) => {
+    if (!(target instanceof Element) || target.closest('a, button') !== null) return
+    if (window.getSelection()?.isCollapsed === false) return
+    const row = rows[Number(target.closest('tr')?.dataset.index ?? Number.NaN)]
+    if (row !== undefined) onRow?.(row)
+  }
 
 function Plain<T>(props: TableProps<T>) {
   return (
@@ -197,9 +211,16 @@ function Plain<T>(props: TableProps<T>) {
       <table>
         <caption class="unseen">{props.name}</caption>
         <Head columns={props.columns} />
-        <tbody onKeyDown={onRowKey}>
-          {props.rows.map((row) => (
-            <Row key={props.keyOf(row)} {...props} row={row} />
+        <tbody onKeyDown={onRowKey} onClick={clicksOf(props)}>
+          {props.rows.map((row, index) => (
+            <Row
+              key={props.keyOf(row)}
+              row={row}
+              columns={props.columns}
+              index={index}
+              canOpen={props.onRow !== undefined}
+              isSelected={props.isSelected?.(row) === true}
+            />
           ))}
         </tbody>
       </table>
@@ -254,12 +275,21 @@ function InSight<T>(props: TableProps<T>) {
           ))}
         </colgroup>
         <Head columns={columns} />
-        <tbody onKeyDown={onRowKey}>
+        <tbody onKeyDown={onRowKey} onClick={clicksOf(props)}>
           {first !== undefined && first.start > 0 && <Space px={first.start} columns={columns.length} />}
           {items.map(({ index }) => {
             const row = rows[index]
             return row === undefined ? null : (
-              <Row key={keyOf(row)} {...props} row={row} index={firstIndex + index} heightPx={rowPx} />
+              <Row
+                key={keyOf(row)}
+                row={row}
+                columns={columns}
+                index={index}
+                listIndex={firstIndex + index}
+                canOpen={props.onRow !== undefined}
+                isSelected={props.isSelected?.(row) === true}
+                heightPx={rowPx}
+              />
             )
           })}
           {after > 0 && <Space px={after} columns={columns.length} />}
