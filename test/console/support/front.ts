@@ -31,6 +31,15 @@ export interface Front {
   readonly asked: readonly URL[]
 }
 
+const open = new Set<http.Server>()
+// Registered here, since a hook inside another one would close the servers with that one.
+after(() => {
+  for (const server of open) {
+    server.close()
+    server.closeAllConnections()
+  }
+})
+
 /** It ends with the test file. Without `broker`, what `answer` leaves is 404. */
 export async function startFront(broker: string | null, answer: Answer = () => false): Promise<Front> {
   const asked: URL[] = []
@@ -44,10 +53,7 @@ export async function startFront(broker: string | null, answer: Answer = () => f
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const front: Front = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${BASE}`, answer, asked }
-  after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
+  open.add(server)
   return front
 }
 

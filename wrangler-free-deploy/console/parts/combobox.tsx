@@ -48,9 +48,10 @@ export function Combobox<O extends Option>(props: ComboboxProps<O>) {
   } = props
   const id = useId()
   const [isOpen, setOpen] = useState(false)
-  const [active, setActive] = useState(-1)
+  const [chosen, setChosen] = useState({ text, index: -1 })
+  // Another text has other options.
+  const active = chosen.text === text ? chosen.index : -1
   const isShown = isOpen && (options.length > 0 || note !== undefined)
-  useEffect(() => setActive(-1), [text])
   // The list is longer than it is high.
   useEffect(() => {
     if (active >= 0) document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: 'nearest' })
@@ -62,7 +63,7 @@ export function Combobox<O extends Option>(props: ComboboxProps<O>) {
   const move = (step: number) => {
     setOpen(true)
     const from = active < 0 && step < 0 ? 0 : active
-    if (options.length > 0) setActive((from + step + options.length) % options.length)
+    if (options.length > 0) setChosen({ text, index: (from + step + options.length) % options.length })
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {

@@ -219,7 +219,8 @@ export class Follow {
     let watch = setTimeout(silent, this.#timing.silenceMs)
     try {
       const response = await this.#options.open(this.#resume, stream.signal)
-      if (!response.ok) return refusalOf(response)
+      // Awaited, because the end of this function aborts what is left of the answer.
+      if (!response.ok) return await refusalOf(response)
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
       let rest = ''
       for (;;) {
