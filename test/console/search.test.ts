@@ -37,7 +37,7 @@ test('a slash goes to the box, arrows to a hit, Enter to its page', { skip }, as
   await page.keyboard.type('checkout')
   const option = page.getByRole('option', { name: /shop\/checkout \(Deployment\)/ })
   await option.waitFor()
-  const options = page.getByRole('option')
+  const options = page.locator('.option')
   const index = (await options.allTextContents()).findIndex((text) => text.startsWith('shop/checkout (Deployment)'))
   for (let i = 0; i <= index; i++) await page.keyboard.press('ArrowDown')
   assert.equal(await option.getAttribute('aria-selected'), 'true')
@@ -50,6 +50,7 @@ test('a slash goes to the box, arrows to a hit, Enter to its page', { skip }, as
 test('all results by type, with what the search could not look at', { skip }, async () => {
   const opened = await openPage(browser, `${front.url}flows`)
   const { page } = opened
+  await page.waitForSelector('.in-sight td a')
   await page.keyboard.press('/')
   await page.keyboard.type('shop')
   await page.getByRole('option', { name: 'All results for “shop”' }).waitFor()
@@ -78,7 +79,7 @@ for (const theme of ['light', 'dark'] as const)
       const opened = await openPage(browser, `${front.url}search?q=shop`, { theme, width })
       await opened.page.waitForSelector('.hits li')
       assert.deepEqual(await axeViolations(opened.page), [])
-      assert.equal(await overflowPx(opened.page), 0)
+      assert.ok((await overflowPx(opened.page)) <= 0)
       await opened.close()
     }
   })

@@ -48,7 +48,7 @@ export function Detail({ uuid, at, row }: DetailProps) {
   const { pod_namespace: namespace = null, pod_name: name = null } = row ?? {}
   const pod = namespace === null || name === null ? {} : { pod: [`${namespace}/${name}`] }
   const query = { ...pod, since: at, until: nextMicrosecond(at), limit: SAME_TIME }
-  const reading = useRead('/flows', { query }, { pollMs: 0 })
+  const reading = useRead('/flows', { query })
   return (
     <aside class="flow-detail" aria-label="The selected flow">
       <div class="flow-detail-head">

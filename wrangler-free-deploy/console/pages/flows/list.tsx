@@ -57,6 +57,9 @@ export default function Flows() {
     () => (isAtTop ? together(live.state.rows, isFull ? [] : listed, live.state.updates) : listed),
     [live?.state, listed, isAtTop],
   )
+  // What comes live keeps the list as fresh as the newest token.
+  const updatedAt = Math.max(reading.dataUpdatedAt, live?.state.asOfMs ?? 0)
+  const known = { ...reading, dataUpdatedAt: updatedAt }
   const isNarrow = useMedia(NARROW)
   const uuid = query.get('flow')
   const at = query.get('at')
@@ -67,7 +70,7 @@ export default function Flows() {
       <FilterBar fields={FLOW_FIELDS} fieldOf={flowFieldOf} />
       <Switches isLive={isLive} isOldest={isOldest} hasEnd={window.until !== undefined} />
       {live && <LiveBar live={live} />}
-      <Shown reading={reading}>
+      <Shown reading={known}>
         {({ pages }) => (
           <div class={uuid && at ? 'flows with-detail' : 'flows'}>
             <div class="section">
