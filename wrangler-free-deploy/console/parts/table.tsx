@@ -276,7 +276,7 @@ function InSight<T>(props: TableProps<T>) {
         </colgroup>
         <Head columns={columns} />
         <tbody onKeyDown={onRowKey} onClick={clicksOf(props)}>
-          {first !== undefined && first.start > 0 && <Space px={first.start} columns={columns.length} />}
+          {first !== undefined && first.start > 0 && <Space px={first.start} />}
           {items.map(({ index }) => {
             const row = rows[index]
             return row === undefined ? null : (
@@ -292,7 +292,7 @@ function InSight<T>(props: TableProps<T>) {
               />
             )
           })}
-          {after > 0 && <Space px={after} columns={columns.length} />}
+          {after > 0 && <Space px={after} />}
         </tbody>
       </table>
     </section>
@@ -326,11 +326,11 @@ function useRowAtTop<T>(
   }, [rows])
 }
 
-/** Takes the room of rows that are out of sight. */
-function Space({ px, columns }: { px: number; columns: number }) {
+/** Takes the room of rows that are out of sight. One cell: columns that are left out would come back with more. */
+function Space({ px }: { px: number }) {
   return (
     <tr class="space">
-      <td colSpan={columns} style={{ height: `${px}px` }} />
+      <td style={{ height: `${px}px` }} />
     </tr>
   )
 }
