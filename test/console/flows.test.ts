@@ -348,3 +348,77 @@ test('CSV of all is that of the API', { skip }, async () => {
   assert.equal(await button('Copy as ctb'), 'ctb flows --verdict DROP')
   await opened.close()
 })
+
+test('CSV goes into a file as it comes where the browser can write one', { skip }, async () => {
+  const opened = await openPage(browser, `${seeded.front.url}flows?verdict=DROP`)
+  const { page } = opened
+  await page.waitForSelector('td a[id^=flow-]')
+  await page.evaluate(() => {
+    const written = { text: '', isClosed: false }
+    const decoder = new TextDecoder()
+    const file = {
+      write: async (bytes: Uint8Array) => {
+        written.text += decoder.decode(bytes, { stream: true })
+      },
+      close: async () => {
+        written.isClosed = true
+      },
+      abort: async () => {},
+    }
+    Object.assign(window, { written, showSaveFilePicker: async () => ({ createWritable: async () => file }) })
+  })
+  await page.getByRole('button', { name: 'CSV of all' }).click()
+  await page.getByText('Saved,').waitFor()
+  const headers = { accept: 'text/csv' }
+  const expected = await (await fetch(`${seeded.broker.url}/flows?verdict=DROP`, { headers })).text()
+  assert.deepEqual(await page.evaluate(() => Reflect.get(window, 'written')), { text: expected, isClosed: true })
+  await opened.close()
+})
+
+test('CSV beyond the limit of memory is cut behind a row, and the page says so', { skip }, async () => {
+  const line = Buffer.from(`${'x'.repeat(98)}\r\n`)
+  const front = await startFront(small.broker.url, (_, request, response) => {
+    if (request.headers.accept !== 'text/csv') return false
+    response.writeHead(200, { 'content-type': 'text/csv' })
+    const piece = Buffer.concat(Array.from({ length: 9_999 }, () => line))
+    let sent = 0
+    const send = () => {
+      while (sent++ < 100) if (!response.write(piece)) return void response.once('drain', send)
+      response.end()
+    }
+    send()
+    return true
+  })
+  await post(1)
+  const opened = await openPage(browser, `${front.url}flows`)
+  const { page } = opened
+  await page.waitForSelector('td a[id^=flow-]')
+  await page.evaluate(() => Reflect.deleteProperty(window, 'showSaveFilePicker'))
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'CSV of all' }).click(),
+  ])
+  await page.getByText('the rest of the list is missing').waitFor()
+  const saved = readFileSync(await download.path())
+  assert.ok(saved.length > 60 * 1_024 ** 2 && saved.length <= 64 * 1_024 ** 2, `${saved.length} bytes`)
+  assert.equal(saved.length % line.length, 0)
+  await opened.close()
+})
+
+test('names full of markup and without end are text', { skip }, async () => {
+  await small.database.adminSql`truncate traffic`
+  const markup = '<img src=x onerror=alert(1)>'
+  const endless = `\u202e${'w'.repeat(250)}`
+  const [uuid] = await post(1, { pod_namespace: markup, pod_name: endless, decision: markup, ip_protocol: markup })
+  for (const width of [1_280, 320]) {
+    const opened = await openPage(browser, `${small.front.url}flows?pod=!x/${'y'.repeat(200)}`, { width })
+    const { page } = opened
+    await page.locator(`#flow-${uuid}`).click()
+    const detail = page.getByRole('complementary', { name: 'The selected flow' })
+    await detail.getByText(`The agent calls it ${markup}.`).waitFor()
+    assert.equal(await page.locator('img').count(), 0)
+    assert.ok((await overflowPx(page)) <= 0)
+    assert.deepEqual(await axeViolations(page), [])
+    await opened.close()
+  }
+})

@@ -65,9 +65,10 @@ async function intoMemory(response: Response, onBytes: (bytes: number) => void):
   for (;;) {
     const { done, value } = await reader.read()
     if (done) break
-    if (whole.size + partBytes + value.length > MAX_MEMORY_BYTES) {
+    const room = MAX_MEMORY_BYTES - whole.size - partBytes
+    if (value.length > room) {
       isCut = true
-      parts.push(value.subarray(0, value.lastIndexOf(LINE_FEED) + 1))
+      parts.push(value.subarray(0, value.lastIndexOf(LINE_FEED, room - 1) + 1))
       await reader.cancel()
       break
     }
