@@ -10,6 +10,7 @@ const MAX_MEMORY_BYTES = 64 * 1_024 ** 2
 /** Parts of a blob that are joined leave the heap of the page. */
 const JOINED_BYTES = 4 * 1_024 ** 2
 const LINE_FEED = 0x0a
+const LONGEST_ROW_BYTES = 65_536
 const NAME = 'flows.csv'
 
 interface FileSink {
@@ -68,7 +69,7 @@ async function intoMemory(response: Response, onBytes: (bytes: number) => void):
     const room = MAX_MEMORY_BYTES - whole.size - partBytes
     if (value.length > room) {
       isCut = true
-      parts.push(value.subarray(0, value.lastIndexOf(LINE_FEED, room - 1) + 1))
+      parts.push(value.subarray(0, room))
       await reader.cancel()
       break
     }
@@ -81,6 +82,7 @@ async function intoMemory(response: Response, onBytes: (bytes: number) => void):
     partBytes = 0
   }
   whole = new Blob([whole, ...parts], { type: 'text/csv' })
+  if (isCut) whole = await wholeRows(whole)
   const url = URL.createObjectURL(whole)
   const link = document.createElement('a')
   link.href = url
@@ -88,4 +90,10 @@ async function intoMemory(response: Response, onBytes: (bytes: number) => void):
   link.click()
   URL.revokeObjectURL(url)
   return { bytes: whole.size, isCut }
+}
+
+/** Without the part of a row at the end. */
+async function wholeRows(blob: Blob): Promise<Blob> {
+  const tail = new Uint8Array(await blob.slice(-LONGEST_ROW_BYTES).arrayBuffer())
+  return blob.slice(0, blob.size - tail.length + tail.lastIndexOf(LINE_FEED) + 1, blob.type)
 }
