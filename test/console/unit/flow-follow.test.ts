@@ -3,7 +3,6 @@ import test, { afterEach } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Flow, together } from '../../../wrangler-free-deploy/console/pages/flows/flow.ts'
 import { Follow, type FollowOptions } from '../../../wrangler-free-deploy/console/pages/flows/follow.ts'
-import { collect } from '../../support/heap.ts'
 import { until } from '../../support/until.ts'
 
 const TIMING = { firstRetryMs: 5, longestRetryMs: 40, busyRetryMs: 20, tellMs: 1 }
@@ -179,7 +178,9 @@ test('a lost broker is tried again, later and later', async () => {
   await until('five tries', () => times.length >= 5, 5_000)
   assert.equal(stub.follow.state.phase === 'lost' || stub.follow.state.phase === 'connecting', true)
   const waits = times.slice(1).map((time, i) => time - times[i]!)
-  assert.ok(waits[3]! > waits[0]! * 2, `waits of ${waits} ms`)
+  // A busy machine only makes them longer.
+  for (const [i, wait] of waits.slice(0, 4).entries())
+    assert.ok(wait >= TIMING.firstRetryMs * 2 ** i - 1, `waits of ${waits} ms`)
 })
 
 test('a silent stream is given up', async () => {
@@ -258,7 +259,8 @@ test('live rows stand above the list, each once, and updates reach the list', ()
   assert.equal(together([], listed, new Map()), listed)
 })
 
-test('eight hours in fast motion: the heap does not grow, and what was let go is counted', async () => {
+// That the heap is flat then is shown in the browser: see flows-memory.test.ts.
+test('hours in fast motion: what is kept is bounded, and what was let go is counted', async () => {
   const MAX_ROWS = 2_000
   const GROUP = 1_000
   const stub = followOf({ maxRows: MAX_ROWS })
@@ -283,20 +285,7 @@ test('eight hours in fast motion: the heap does not grow, and what was let go is
     const newest = uuidOf(written - 2)
     await until('all are read', () => stub.uuids()[0] === newest, 30_000)
   }
-  const heapBytes = () => {
-    collect('major')
-    return process.memoryUsage().heapUsed
-  }
-  await feed(50)
-  const before = heapBytes()
-  const grown: number[] = []
-  for (let i = 0; i < 5; i++) {
-    await feed(50)
-    grown.push(heapBytes() - before)
-  }
-  // 250 000 rows are some 200 MB. Streams of node free what they read in steps, so the heap is a saw tooth.
-  assert.ok(Math.max(...grown) < 40_000_000, `the heap grew by ${grown} bytes`)
-  assert.ok(Math.min(...grown.slice(2)) < 20_000_000, `the heap grew by ${grown} bytes`)
+  await feed(300)
   const { rows, dropped, updates } = stub.follow.state
   assert.ok(rows.length >= MAX_ROWS && rows.length < MAX_ROWS + 1_000, `${rows.length} rows`)
   assert.equal(rows.length + dropped, written * 0.98)

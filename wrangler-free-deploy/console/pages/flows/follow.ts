@@ -221,14 +221,15 @@ export class Follow {
       const response = await this.#options.open(this.#resume, stream.signal)
       // Awaited, because the end of this function aborts what is left of the answer.
       if (!response.ok) return await refusalOf(response)
-      const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+      const reader = response.body!.getReader()
+      const decoder = new TextDecoder()
       let rest = ''
       for (;;) {
         const { done, value } = await reader.read()
         if (done) return { phase: 'lost', message: 'The stream broke off.' }
         clearTimeout(watch)
         watch = setTimeout(silent, this.#timing.silenceMs)
-        const lines = (rest + value).split('\n')
+        const lines = (rest + decoder.decode(value, { stream: true })).split('\n')
         rest = lines.pop()!
         if (rest.length > MAX_LINE_CHARS) return { phase: 'failed', message: 'A line of the stream is too long.' }
         for (const line of lines) if (line !== '' && this.#take(JSON.parse(line) as Line)) return { phase: 'live' }
