@@ -34,3 +34,16 @@ export function useNow(everyMs: number): number {
   }, [everyMs])
   return now
 }
+
+/** Whether a media query holds, such as that the screen is narrow. */
+export function useMedia(query: string): boolean {
+  const [holds, setHolds] = useState(() => window.matchMedia(query).matches)
+  useEffect(() => {
+    const media = window.matchMedia(query)
+    const update = () => setHolds(media.matches)
+    update()
+    media.addEventListener('change', update)
+    return () => media.removeEventListener('change', update)
+  }, [query])
+  return holds
+}

@@ -16,6 +16,9 @@ const FRESH_MS = 5_000
 /** Answers are dropped this long after the page that showed them is gone. */
 const UNUSED_MS = 60_000
 const MAX_RETRIES = 2
+/** Pages of a list that are kept in memory, and those that are polled. */
+const KEPT_PAGES = 10
+const POLLED_PAGES = 2
 const RETRY_MS = 1_000
 
 export const queries = new QueryClient({
@@ -57,17 +60,28 @@ export interface Reading<T> {
   readonly refetch: () => unknown
 }
 
-/** The state of a list that is read page by page. */
+/** The state of a list that is read page by page, of which only some pages are kept. */
 export interface PagedReading<T> extends Reading<{ readonly pages: readonly T[] }> {
   readonly hasNextPage: boolean
   readonly isFetchingNextPage: boolean
   readonly fetchNextPage: () => unknown
+  /** Pages before those that are kept were read, and can be read again. */
+  readonly hasPreviousPage: boolean
+  readonly isFetchingPreviousPage: boolean
+  readonly fetchPreviousPage: () => unknown
+  /** Number of items in the pages before those that are kept. */
+  readonly firstIndex: number
+  /** Goes back to the first page, and reads it anew. */
+  readonly toStart: () => unknown
 }
 
 /** After a failure the next question waits longer and longer. */
 const pollOf =
-  (pollMs: number) => (query: { readonly state: { readonly status: string; readonly errorUpdateCount: number } }) => {
-    if (pollMs === 0) return false
+  (pollMs: number) =>
+  (query: {
+    readonly state: { readonly status: string; readonly errorUpdateCount: number; readonly data: unknown }
+  }) => {
+    if (pollMs === 0 || isDeep(query.state.data)) return false
     const { status, errorUpdateCount } = query.state
     return status === 'error' ? Math.min(pollMs * 2 ** Math.min(errorUpdateCount, 10), LONGEST_POLL_MS) : pollMs
   }
@@ -87,30 +101,99 @@ export function useRead<P extends ReadPath>(path: P, params: Params<P>, options:
   return { ...observer.getOptimisticResult(settings), isPolled: pollMs > 0 } as Reading<Answer<P>>
 }
 
-/** Reads a list page by page; `fetchNextPage` reads on. Only what was read is asked for again. */
+/** Somebody who has read this many pages of a list is not interrupted, and the broker not asked for all of them. */
+function isDeep(data: unknown): boolean {
+  const { pages = [] } = (data ?? {}) as { pages?: readonly unknown[] }
+  return pages.length > POLLED_PAGES
+}
+
+/**
+ * Reads a list page by page; `fetchNextPage` reads on. At most `KEPT_PAGES` are kept: the first ones go as others come,
+ * and `fetchPreviousPage` reads them again. The first pages are read again every half minute; who reads further down
+ * asks by hand.
+ */
 export function usePages<P extends ReadPath>(
   path: P,
   params: Params<P>,
   options: ReadOptions = {},
 ): PagedReading<Answer<P>> {
   const { enabled = true, pollMs = POLL_MS } = options
+  const key = JSON.stringify(params)
+  const places = useMemo(() => new Places(), [path, key])
   const settings = queries.defaultQueryOptions({
-    queryKey: ['pages', path, JSON.stringify(params)],
-    queryFn: ({ signal, pageParam }: { signal: AbortSignal; pageParam: unknown }) =>
+    queryKey: ['pages', path, key],
+    queryFn: ({ signal, pageParam }: { signal: AbortSignal; pageParam: string }) =>
       read(path, withAfter(params, pageParam), signal),
-    initialPageParam: null,
-    getNextPageParam: (last: unknown) => (last as { nextAfter?: string | null }).nextAfter ?? null,
+    initialPageParam: FIRST_PAGE,
+    getNextPageParam: (last: Page, _: unknown, after: string) => places.next(after, last),
+    getPreviousPageParam: (_: unknown, __: unknown, after: string) => places.before(after),
+    maxPages: KEPT_PAGES,
     enabled,
     refetchInterval: pollOf(pollMs),
+    refetchOnWindowFocus: ({ state }: { state: { data: unknown } }) => pollMs > 0 && !isDeep(state.data),
   } as never) as unknown as InfiniteQueryObserverOptions & { queryHash: string }
   const observer = useMemo(() => new InfiniteQueryObserver(queries, settings), [])
   useEffect(() => observer.setOptions(settings), [observer, settings.queryHash, enabled, pollMs])
   useRendersOf(observer)
-  return { ...observer.getOptimisticResult(settings as never), isPolled: pollMs > 0 } as never
+  const result = observer.getOptimisticResult(settings as never) as unknown as PagedReading<Answer<P>>
+  const { pages = [], pageParams = [] } = (result.data ?? {}) as Partial<Kept>
+  const toStart = () => {
+    queries.setQueryData<Kept>(settings.queryKey!, (kept) =>
+      kept === undefined ? kept : { pages: kept.pages.slice(0, 1), pageParams: [FIRST_PAGE] },
+    )
+    return observer.refetch()
+  }
+  // The places of an earlier look at the same list are gone.
+  const isLost = pageParams.length > 0 && !places.knows(pageParams[0]!)
+  // A page that was read again may end elsewhere, where rows came late.
+  const isTorn = pages.some(({ nextAfter }, i) => i + 1 < pages.length && nextAfter !== pageParams[i + 1])
+  useEffect(() => {
+    if (isLost) void toStart()
+    else if (isTorn && !result.isFetching) void observer.refetch()
+  }, [isLost, isTorn && !result.isFetching])
+  const isPolled = pollMs > 0 && !isDeep(result.data)
+  return { ...result, isPolled, firstIndex: places.startOf(pageParams[0] ?? FIRST_PAGE), toStart }
 }
 
-function withAfter<P extends ReadPath>(params: Params<P>, after: unknown): Params<P> {
-  if (after === null) return params
+interface Page {
+  readonly items?: readonly unknown[]
+  readonly nextAfter?: string | null
+}
+interface Kept {
+  readonly pages: readonly Page[]
+  readonly pageParams: readonly string[]
+}
+
+/** A blank `after` is the first page. */
+const FIRST_PAGE = ''
+
+/** Where the pages of a list begin, so that those before can be found again: cursors only lead forward. */
+class Places {
+  readonly #known = new Map<string, { readonly before: string | null; readonly start: number }>([
+    [FIRST_PAGE, { before: null, start: 0 }],
+  ])
+
+  knows(after: string): boolean {
+    return this.#known.has(after)
+  }
+
+  startOf(after: string): number {
+    return this.#known.get(after)?.start ?? 0
+  }
+
+  before(after: string): string | null {
+    return this.#known.get(after)?.before ?? null
+  }
+
+  /** The cursor behind a page. */
+  next(after: string, { items = [], nextAfter = null }: Page): string | null {
+    if (nextAfter !== null) this.#known.set(nextAfter, { before: after, start: this.startOf(after) + items.length })
+    return nextAfter
+  }
+}
+
+function withAfter<P extends ReadPath>(params: Params<P>, after: string): Params<P> {
+  if (after === FIRST_PAGE) return params
   const { query, ...rest } = params as { query?: object }
   return { ...rest, query: { ...query, after } } as Params<P>
 }

@@ -9,6 +9,7 @@ import { type Hit, labelOf, placeOf } from './hits.ts'
 const TYPING_MS = 200
 const MIN_CHARS = 2
 const SHOWN = 8
+const OF_EACH_TYPE = 4
 
 interface HitOption extends Option {
   readonly to: string
@@ -19,7 +20,11 @@ export function SearchBox() {
   const input = useRef<HTMLInputElement>(null)
   const asked = useSettled(text.trim(), TYPING_MS)
   const isAsked = asked.length >= MIN_CHARS
-  const { data, error } = useRead('/search', { query: { q: asked, limit: SHOWN } }, { enabled: isAsked, pollMs: 0 })
+  const { data, error } = useRead(
+    '/search',
+    { query: { q: asked, limit: OF_EACH_TYPE } },
+    { enabled: isAsked, pollMs: 0 },
+  )
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
@@ -30,18 +35,20 @@ export function SearchBox() {
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
   }, [])
-  const hits: readonly Hit[] = isAsked && asked === text.trim() ? (data?.hits ?? []) : []
-  const options = hits.map(
+  const isAnswered = isAsked && asked === text.trim() && data !== undefined
+  const hits: readonly Hit[] = isAnswered ? data.hits : []
+  const options = hits.slice(0, SHOWN).map(
     (hit, index): HitOption => ({
       key: `${index}`,
       label: labelOf(hit),
-      note: hit.type,
+      note: hit.running === false ? `${hit.type}, does not run` : hit.type,
       to: placeOf(hit),
     }),
   )
+  const all: HitOption = { key: 'all', label: `All results for “${asked}”`, to: href(['search'], { q: asked }) }
   const note =
-    isAsked && asked === text.trim() && data !== undefined && hits.length === 0
-      ? 'Nothing of this name is stored.'
+    isAnswered && hits.length === 0
+      ? 'Nothing is stored that this could name.'
       : isAsked && error
         ? error.message
         : undefined
@@ -51,7 +58,7 @@ export function SearchBox() {
         label="Search"
         placeholder="Search  ( / )"
         text={text}
-        options={options}
+        options={options.length === 0 ? options : [...options, all]}
         inputRef={input}
         onText={setText}
         onTake={(option) => {

@@ -17,5 +17,7 @@ export interface PageEntry {
 
 /** In the order of the menu; the start page has the empty segment. */
 export const PAGES: Readonly<Record<string, PageEntry>> = {
+  flows: { title: 'Flows', load: () => import('./flows/list.tsx'), isListed: true, hasWindow: true },
   nodes: { title: 'Nodes', load: () => import('./nodes/list.tsx'), isListed: true },
+  search: { title: 'Search', load: () => import('./search/list.tsx') },
 }

@@ -2,11 +2,15 @@
 import type { ComponentChildren, Ref } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 
+const count = new Intl.NumberFormat()
+
 export interface Option {
   readonly key: string
   readonly label: ComponentChildren
   /** A word about it, such as its kind. */
   readonly note?: string
+  /** Only the beginning of what is meant: the list stays open once it is taken. */
+  readonly isBeginning?: boolean
 }
 
 export interface ComboboxProps<O extends Option> {
@@ -17,6 +21,8 @@ export interface ComboboxProps<O extends Option> {
   readonly onText: (text: string) => void
   /** An option was taken, or null: Enter without one. */
   readonly onTake: (option: O | null) => void
+  /** Escape while no list is open; by default the field becomes blank. */
+  readonly onEscape?: () => void
   /** Backspace in an empty field. */
   readonly onBackspace?: () => void
   readonly inputRef?: Ref<HTMLInputElement>
@@ -27,28 +33,53 @@ export interface ComboboxProps<O extends Option> {
 }
 
 export function Combobox<O extends Option>(props: ComboboxProps<O>) {
-  const { label, placeholder, text, options, onText, onTake, onBackspace, inputRef, note, takesFirst = false } = props
+  const {
+    label,
+    placeholder,
+    text,
+    options,
+    onText,
+    onTake,
+    onEscape,
+    onBackspace,
+    inputRef,
+    note,
+    takesFirst = false,
+  } = props
   const id = useId()
   const [isOpen, setOpen] = useState(false)
-  const [active, setActive] = useState(-1)
+  const [chosen, setChosen] = useState({ text, index: -1 })
+  // Another text has other options.
+  const active = chosen.text === text ? chosen.index : -1
   const isShown = isOpen && (options.length > 0 || note !== undefined)
-  useEffect(() => setActive(-1), [text])
+  // The list is longer than it is high.
+  useEffect(() => {
+    if (active >= 0) document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: 'nearest' })
+  }, [active])
   const take = (option: O | null) => {
-    setOpen(false)
+    setOpen(option?.isBeginning === true)
     onTake(option)
+  }
+  const move = (step: number) => {
+    setOpen(true)
+    const from = active < 0 && step < 0 ? 0 : active
+    if (options.length > 0) setChosen({ text, index: (from + step + options.length) % options.length })
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
       event.preventDefault()
-      const step = event.key === 'ArrowDown' ? 1 : -1
-      setOpen(true)
-      if (options.length > 0) setActive((index) => (index + step + options.length) % options.length)
+      move(event.key === 'ArrowDown' ? 1 : -1)
     } else if (event.key === 'Enter') {
       event.preventDefault()
-      take(options[active] ?? (takesFirst ? options[0] : undefined) ?? null)
-    } else if (event.key === 'Escape') {
+      take(options[isShown ? active : -1] ?? (takesFirst ? options[0] : undefined) ?? null)
+    } else if (event.key === 'Tab' && isShown && active >= 0) {
+      event.preventDefault()
+      take(options[active] ?? null)
+    } else if (event.key === 'Escape' && (isShown || text !== '')) {
+      // A panel of the page that Escape closes stays open.
+      event.preventDefault()
       if (isShown) setOpen(false)
-      else onText('')
+      else (onEscape ?? (() => onText('')))()
     } else if (event.key === 'Backspace' && text === '') onBackspace?.()
   }
   return (
@@ -71,31 +102,39 @@ export function Combobox<O extends Option>(props: ComboboxProps<O>) {
           setOpen(true)
           onText(event.currentTarget.value)
         }}
-        onFocus={() => setOpen(true)}
+        onClick={() => setOpen(true)}
         onBlur={() => setOpen(false)}
         onKeyDown={onKeyDown}
       />
-      <div id={`${id}-list`} role="listbox" aria-label={label} class="options" hidden={!isShown}>
-        {isShown &&
-          options.map((option, index) => (
-            // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field, which names the active option
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys
-            <div
-              key={option.key}
-              id={`${id}-${index}`}
-              role="option"
-              aria-selected={index === active}
-              class={index === active ? 'option active' : 'option'}
-              // The field would lose the focus, and close the list, before the click arrives.
-              onMouseDown={(event) => event.preventDefault()}
-              onClick={() => take(option)}
-            >
-              <span class="clip">{option.label}</span>
-              {option.note && <span class="faint">{option.note}</span>}
-            </div>
-          ))}
+      <div class="popup" hidden={!isShown}>
+        <div id={`${id}-list`} role="listbox" aria-label={label} class="options">
+          {isShown &&
+            options.map((option, index) => (
+              // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field
+              // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys
+              <div
+                key={option.key}
+                id={`${id}-${index}`}
+                role="option"
+                aria-selected={index === active}
+                class={index === active ? 'option active' : 'option'}
+                // The field would lose the focus, and close the list, before the click arrives.
+                onMouseDown={(event) => event.preventDefault()}
+                onClick={() => take(option)}
+              >
+                <span class="option-label">{option.label}</span>
+                {option.note && <span class="faint">{option.note}</span>}
+              </div>
+            ))}
+        </div>
+        {note !== undefined && <div class="options-note">{note}</div>}
       </div>
-      {isShown && note !== undefined && <div class="options-note">{note}</div>}
+      <span class="unseen" role="status">
+        {isShown && options.length > 0
+          ? `${count.format(options.length)} ${options.length === 1 ? 'suggestion' : 'suggestions'}`
+          : ''}
+        {isShown && note}
+      </span>
     </div>
   )
 }

@@ -1,6 +1,6 @@
 /**
- * The filter bar: `field:value` words that become query parameters of the page, with the names that the API has, so that
- * the address bar, the API and the command line say the same. A field given twice means one or the other; `!` in front
+ * The filter bar: `field:value` words that become query parameters of the page, with the names that the API has, so
+ * that the address bar, the API and the command line say the same. A field given twice means one or the other; `!` in front
  * of a value excludes it where the route knows that.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -9,6 +9,8 @@ import { go, hrefWith, usePlace } from '../place.ts'
 import { Combobox, type Option } from './combobox.tsx'
 
 const TYPING_MS = 150
+/** Routes give at most so many values that complete one. */
+const MANY = 50
 
 export interface FilterField {
   /** Name of the query parameter. */
@@ -20,6 +22,8 @@ export interface FilterField {
   readonly complete?: (prefix: string, signal: AbortSignal) => Promise<readonly string[]>
   /** Whether several values may be given. */
   readonly isRepeated?: boolean
+  /** Whether `!` in front of a value leaves out what has it. */
+  readonly canExclude?: boolean
 }
 
 export interface FilterBarProps {
@@ -30,51 +34,64 @@ export interface FilterBarProps {
 
 interface Suggestion extends Option {
   readonly text: string
-  readonly isWhole: boolean
+}
+
+interface Given {
+  readonly name: string
+  readonly value: string
 }
 
 export function FilterBar({ fields, fieldOf }: FilterBarProps) {
   const { query } = usePlace()
   const [text, setText] = useState('')
   const [fault, setFault] = useState<string | null>(null)
+  /** The filter that is in the field to be changed. */
+  const [edited, setEdited] = useState<Given | null>(null)
   const input = useRef<HTMLInputElement>(null)
-  const options = useSuggestions(fields, text)
-  const given = fields.flatMap(({ name }) => query.getAll(name).map((value) => ({ name, value })))
+  const { options, note } = useSuggestions(fields, text)
+  const given = fields.flatMap(({ name }) => query.getAll(name).map((value): Given => ({ name, value })))
+  const isEdited = (one: Given) => one.name === edited?.name && one.value === edited.value
 
-  const add = (word: string) => {
-    const { name, value } = split(word)
-    const field = fields.find((one) => one.name === (name ?? fieldOf?.(word)))
-    if (field === undefined || value === '') {
-      setFault(name === null ? `Say which field: ${fields[0]?.name}:${word}` : `No field ${name} here.`)
-      return
-    }
-    const others = field.isRepeated ? query.getAll(field.name).filter((one) => one !== value) : []
-    setFault(null)
+  const clear = () => {
     setText('')
-    go(hrefWith({ [field.name]: [...others, value], after: null }))
+    setFault(null)
+    setEdited(null)
   }
-  const remove = (name: string, value: string) => {
+  const add = (input: string) => {
+    const words = wordsOf(input)
+    const read = words.map((word) => readWord(word, fields, fieldOf))
+    const wrong = read.find((one) => typeof one === 'string')
+    if (wrong !== undefined) return setFault(wrong)
+    const next: Record<string, readonly string[]> = {}
+    if (edited !== null) next[edited.name] = query.getAll(edited.name).filter((one) => one !== edited.value)
+    for (const { field, value } of read as readonly Word[]) {
+      const others = field.isRepeated ? (next[field.name] ?? query.getAll(field.name)) : []
+      next[field.name] = [...others.filter((one) => one !== value), value]
+    }
+    clear()
+    go(hrefWith({ ...next, after: null }))
+  }
+  const remove = ({ name, value }: Given) => {
+    clear()
     go(hrefWith({ [name]: query.getAll(name).filter((one) => one !== value), after: null }))
+    input.current?.focus()
+  }
+  const edit = (one: Given) => {
+    setFault(null)
+    setEdited(one)
+    setText(`${one.name}:${one.value}`)
     input.current?.focus()
   }
   const last = given.at(-1)
   return (
     <div class="filter-bar">
-      {given.map(({ name, value }) => (
-        <button
-          type="button"
-          class="chip"
-          key={`${name}:${value}`}
-          title="Remove this filter"
-          aria-label={`Remove the filter ${name} ${value}`}
-          onClick={() => remove(name, value)}
-        >
-          <span class="faint">{name}:</span>
-          <span class="clip">{value}</span> ×
-        </button>
-      ))}
+      {given
+        .filter((one) => !isEdited(one))
+        .map((one) => (
+          <Chip key={`${one.name}:${one.value}`} given={one} onEdit={() => edit(one)} onRemove={() => remove(one)} />
+        ))}
       <Combobox
-        label="Filter"
+        label={edited === null ? 'Filter' : `Filter, was ${edited.name} ${edited.value}`}
         placeholder={given.length === 0 ? `Filter, such as ${fields[0]?.name}:…` : 'Filter'}
         text={text}
         options={options}
@@ -84,13 +101,31 @@ export function FilterBar({ fields, fieldOf }: FilterBarProps) {
           setText(next)
         }}
         onTake={(option) => {
-          if (option === null) {
-            if (text.trim() !== '') add(text.trim())
-          } else if (option.isWhole) add(option.text)
-          else setText(option.text)
+          if (option?.isBeginning) setText(option.text)
+          else if (option !== null) add(option.text)
+          else if (text.trim() !== '') add(text.trim())
+          else if (edited !== null) remove(edited)
         }}
-        onBackspace={() => last && remove(last.name, last.value)}
+        onEscape={clear}
+        onBackspace={() => {
+          if (edited !== null) remove(edited)
+          else if (last) edit(last)
+        }}
+        {...(note !== null && { note })}
       />
+      {given.length > 1 && (
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            clear()
+            go(hrefWith({ ...Object.fromEntries(fields.map(({ name }) => [name, null])), after: null }))
+            input.current?.focus()
+          }}
+        >
+          Remove all
+        </button>
+      )}
       {fault && (
         <p class="fault" role="alert">
           {fault}
@@ -100,20 +135,94 @@ export function FilterBar({ fields, fieldOf }: FilterBarProps) {
   )
 }
 
+/** A filter that is set: a click puts it back into the field, the cross removes it. */
+function Chip({
+  given: { name, value },
+  onEdit,
+  onRemove,
+}: {
+  given: Given
+  onEdit: () => void
+  onRemove: () => void
+}) {
+  const isExcluded = value.startsWith('!')
+  const said = isExcluded ? `not ${value.slice(1)}` : value
+  return (
+    <span class={isExcluded ? 'chip excluded' : 'chip'}>
+      <button
+        type="button"
+        class="chip-text"
+        title={`${name}:${value}, click to change it`}
+        aria-label={`Change the filter ${name} ${said}`}
+        onClick={onEdit}
+      >
+        <span class="faint">{name}:</span>
+        <span class="clip">{said}</span>
+      </button>
+      <button
+        type="button"
+        class="chip-remove"
+        title="Remove this filter"
+        aria-label={`Remove the filter ${name} ${said}`}
+        onClick={onRemove}
+      >
+        ×
+      </button>
+    </span>
+  )
+}
+
+interface Word {
+  readonly field: FilterField
+  readonly value: string
+}
+
+/** Several filters may be pasted at once, as they stand in a message; any other text is one word, blanks and all. */
+function wordsOf(text: string): readonly string[] {
+  const words = text.split(/\s+/)
+  return words.every((word) => split(word).name !== null) ? words : [text]
+}
+
+/** What a word asks for, or a text that says why that cannot be. */
+function readWord(word: string, fields: readonly FilterField[], fieldOf: FilterBarProps['fieldOf']): Word | string {
+  const { name, value } = split(word)
+  const field = fields.find((one) => one.name === (name ?? fieldOf?.(word)))
+  // A value may have a colon, such as an address.
+  if (field === undefined && name !== null) {
+    const guessed = fields.find((one) => one.name === fieldOf?.(word))
+    if (guessed !== undefined) return { field: guessed, value: word }
+    return `No field ${name} here.`
+  }
+  if (field === undefined) return `Say which field: ${fields[0]?.name}:${word}`
+  const bare = value.replace(/^!/, '')
+  if (bare === '') return `Say which ${field.name}.`
+  if (field.values === undefined) return { field, value }
+  const known = field.values.find((one) => one.toLowerCase() === bare.toLowerCase())
+  return known === undefined
+    ? `${field.name} is one of ${field.values.join(', ')}.`
+    : { field, value: value.startsWith('!') ? `!${known}` : known }
+}
+
 function split(word: string): { name: string | null; value: string } {
   const match = /^([a-z_A-Z]+)[:=](.*)$/.exec(word)
   return match === null ? { name: null, value: word } : { name: match[1]!, value: match[2]!.trim() }
 }
 
-function useSuggestions(fields: readonly FilterField[], text: string): readonly Suggestion[] {
+interface Suggestions {
+  readonly options: readonly Suggestion[]
+  readonly note: string | null
+}
+
+function useSuggestions(fields: readonly FilterField[], text: string): Suggestions {
   const { name, value } = split(text)
   const field = fields.find((one) => one.name === name)
   const isExcluded = value.startsWith('!')
   const prefix = isExcluded ? value.slice(1) : value
   const [found, setFound] = useState<{ for: string; values: readonly string[] }>({ for: '', values: [] })
-  const asked = useSettled(field?.complete === undefined ? '' : `${field.name}:${prefix}`, TYPING_MS)
+  const wanted = field?.complete === undefined ? '' : `${field.name}:${prefix}`
+  const asked = useSettled(wanted, TYPING_MS)
   useEffect(() => {
-    if (asked === '' || field?.complete === undefined) return
+    if (asked === '' || asked !== wanted || field?.complete === undefined) return
     const abort = new AbortController()
     field.complete(prefix, abort.signal).then(
       (values) => setFound({ for: asked, values }),
@@ -122,12 +231,48 @@ function useSuggestions(fields: readonly FilterField[], text: string): readonly 
     )
     return () => abort.abort()
   }, [asked])
-  if (field === undefined)
-    return fields
-      .filter((one) => one.name.includes(text.toLowerCase()))
-      .map((one) => ({ key: one.name, label: `${one.name}:`, note: one.meaning, text: `${one.name}:`, isWhole: false }))
-  const values = field.values ?? (found.for.startsWith(`${field.name}:`) ? found.values : [])
-  return values
-    .filter((one) => one.toLowerCase().includes(prefix.toLowerCase()))
-    .map((one) => ({ key: one, label: one, text: `${field.name}:${isExcluded ? '!' : ''}${one}`, isWhole: true }))
+  if (field === undefined) return { options: fieldsLike(fields, text), note: null }
+  const isContained = (one: string) => one.toLowerCase().includes(prefix.toLowerCase())
+  const values =
+    field.values?.filter(isContained) ??
+    // What completes a text need not contain it; that of an earlier text is only a guess until the answer is there.
+    (found.for === wanted
+      ? found.values
+      : found.for.startsWith(`${field.name}:`)
+        ? found.values.filter(isContained)
+        : [])
+  const options = values.map((one) => ({
+    key: one,
+    label: one,
+    text: `${field.name}:${isExcluded ? '!' : ''}${one}`,
+  }))
+  const isWaiting = field.complete !== undefined && found.for !== wanted
+  return { options, note: noteOf(field, options.length, isExcluded, isWaiting) }
+}
+
+function noteOf(
+  { name, meaning, values, canExclude }: FilterField,
+  shown: number,
+  isExcluded: boolean,
+  isWaiting: boolean,
+): string {
+  if (isExcluded) return `Leaves out: ${meaning}`
+  if (shown >= MANY) return `The first ${shown}; type on for others.`
+  if (shown === 0 && !isWaiting && values === undefined)
+    return `${meaning}. None is known that begins so; Enter takes it as it is.`
+  return canExclude ? `${meaning}. ${name}:!… leaves out.` : meaning
+}
+
+/** The fields whose name or meaning has the text, those that begin with it first. */
+function fieldsLike(fields: readonly FilterField[], text: string): readonly Suggestion[] {
+  const lower = text.trim().toLowerCase()
+  const isFirst = ({ name }: FilterField) => name.startsWith(lower)
+  const byName = fields.filter(({ name }) => name.includes(lower))
+  return [...byName.filter(isFirst), ...byName.filter((one) => !isFirst(one))].map(({ name, meaning }) => ({
+    key: name,
+    label: `${name}:`,
+    note: meaning,
+    text: `${name}:`,
+    isBeginning: true,
+  }))
 }

@@ -1,4 +1,7 @@
-/** The filter of flows, shared by the map, the flows and everything that asks about edges: fields, completion, parameters. */
+/**
+ * The filter of flows, shared by the map, the flows and everything that asks about edges: fields, completion,
+ * parameters.
+ */
 import { type Params, read } from '../api/client.ts'
 import { usePlace } from '../place.ts'
 import type { FilterField } from './filter-bar.tsx'
@@ -17,11 +20,13 @@ const SIDES: readonly (readonly [HintField, string])[] = [
 ]
 const WORDS: readonly (readonly [string, string, readonly string[]])[] = [
   ['protocol', 'protocol', ['TCP', 'UDP', 'SCTP']],
-  ['verdict', 'allowed, or dropped', ['ALLOW', 'DROP']],
-  ['peer', 'what the other end is', ['pod', 'service', 'node', 'external', 'unresolved']],
+  ['verdict', 'allowed, or dropped: no answer to the SYN', ['ALLOW', 'DROP']],
+  ['peer', 'what the peer of the reporting pod is', ['pod', 'service', 'node', 'external', 'unresolved']],
   ['seen_by', 'whose agent reported it', ['from', 'to']],
   ['public', 'whether the peer has a public address', ['true', 'false']],
 ]
+
+const MANY = { isRepeated: true, canExclude: true } as const
 
 const completeFrom = (field: HintField) => async (prefix: string, signal: AbortSignal) =>
   (await read('/flows/hints', { query: { field, prefix } }, signal)).values
@@ -31,13 +36,13 @@ function sideField(
   meaning: string,
   [field, form]: readonly [HintField, string],
 ): FilterField {
-  return { name: `${prefix}${field}`, meaning: `${meaning}: ${form}`, complete: completeFrom(field), isRepeated: true }
+  return { name: `${prefix}${field}`, meaning: `${meaning}: ${form}`, complete: completeFrom(field), ...MANY }
 }
 
 export const FLOW_FIELDS: readonly FilterField[] = [
   ...SIDES.map((side) => sideField('', 'either side', side)),
-  { name: 'port', meaning: 'port of the server, or a range', complete: completeFrom('port'), isRepeated: true },
-  ...WORDS.map(([name, meaning, values]) => ({ name, meaning, values, isRepeated: true })),
+  { name: 'port', meaning: 'port of the server, or a range', complete: completeFrom('port'), ...MANY },
+  ...WORDS.map(([name, meaning, values]) => ({ name, meaning, values, ...MANY })),
   ...SIDES.map((side) => sideField('from_', 'who opened the connection', side)),
   ...SIDES.map((side) => sideField('to_', 'who accepted it', side)),
 ]

@@ -1,0 +1,39 @@
+/** A follow of the page: one for each filter, closed while the tab is hidden. */
+import { useEffect, useState } from 'preact/hooks'
+import { addressOf, call, type Params } from '../../api/client.ts'
+import { LIST_FIELDS } from './flow.ts'
+import { Follow, type FollowState } from './follow.ts'
+
+type FlowQuery = NonNullable<Params<'/flows'>['query']>
+
+export interface Live {
+  readonly follow: Follow
+  readonly state: FollowState
+}
+
+/** Null while the page is not live. `onPlace`: what is stored up to now belongs to the list, all else comes live. */
+export function useFollow(filter: FlowQuery, isLive: boolean, onPlace: () => void): Live | null {
+  const [live, setLive] = useState<Live | null>(null)
+  useEffect(() => {
+    if (!isLive) return
+    const open = (resume: string | null, signal: AbortSignal) => {
+      const query = { ...filter, follow: true, fields: LIST_FIELDS.join(','), ...(resume !== null && { resume }) }
+      return call(new Request(addressOf('/flows', { query }), { signal, headers: { accept: 'application/x-ndjson' } }))
+    }
+    const follow = new Follow({ open, onPlace })
+    const show = () => setLive({ follow, state: follow.state })
+    const onVisibility = () => (document.hidden ? follow.hide() : follow.show())
+    const unsubscribe = follow.subscribe(show)
+    document.addEventListener('visibilitychange', onVisibility)
+    if (document.hidden) follow.hide()
+    else follow.start()
+    show()
+    return () => {
+      document.removeEventListener('visibilitychange', onVisibility)
+      unsubscribe()
+      follow.stop()
+      setLive(null)
+    }
+  }, [isLive, JSON.stringify(filter)])
+  return isLive ? live : null
+}
