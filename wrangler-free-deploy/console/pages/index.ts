@@ -17,5 +17,9 @@ export interface PageEntry {
 
 /** In the order of the menu; the start page has the empty segment. */
 export const PAGES: Readonly<Record<string, PageEntry>> = {
+  vulnerabilities: { title: 'Vulnerabilities', load: () => import('./vulnerabilities/list.tsx'), isListed: true },
+  vulnerability: { title: 'Vulnerability', load: () => import('./vulnerabilities/vulnerability.tsx') },
+  images: { title: 'Images', load: () => import('./images/list.tsx'), isListed: true },
+  image: { title: 'Image', load: () => import('./images/image.tsx') },
   nodes: { title: 'Nodes', load: () => import('./nodes/list.tsx'), isListed: true },
 }
