@@ -32,12 +32,11 @@ export const EPSS_MIN: FilterField = {
 }
 export const VULN_ID: FilterField = { name: 'vuln_id', meaning: 'an id or alias, whole' }
 export const PACKAGE: FilterField = { name: 'package', meaning: 'the exact name of a package' }
-export const NAMESPACE: FilterField = {
-  name: 'namespace',
-  meaning: 'a namespace',
-  complete: async (prefix, signal) =>
-    (await read('/flows/hints', { query: { field: 'namespace', prefix } }, signal)).values,
-}
+const hints = (field: 'namespace' | 'node') => async (prefix: string, signal: AbortSignal) =>
+  (await read('/flows/hints', { query: { field, prefix } }, signal)).values
+
+export const NAMESPACE: FilterField = { name: 'namespace', meaning: 'a namespace', complete: hints('namespace') }
+export const NODE: FilterField = { name: 'node', meaning: 'a node', complete: hints('node') }
 export const REPOSITORY: FilterField = {
   name: 'repository',
   meaning: 'the exact repository of an image',

@@ -206,7 +206,11 @@ export function ImageLink({ image }: { image: NamedImage }) {
 
 export function VulnerabilityLink({ id, aliases = [] }: { id: string; aliases?: readonly string[] }) {
   return (
-    <a href={href(['vulnerability', id])} title={aliases.length === 0 ? undefined : `Also ${aliases.join(', ')}`}>
+    <a
+      class="nowrap"
+      href={href(['vulnerability', id])}
+      title={aliases.length === 0 ? undefined : `Also ${aliases.join(', ')}`}
+    >
       {id}
     </a>
   )

@@ -93,6 +93,9 @@ function Head({ digest, image }: TabProps) {
             first seen <Time at={image.firstSeen} />, last <Ago at={image.lastSeen} />
           </span>
           {image.tags.length > 1 && <span class="faint">also tagged {image.tags.slice(1).join(', ')}</span>}
+          {image.repository !== null && (
+            <a href={href(['images'], { repository: image.repository })}>All of this repository</a>
+          )}
           <CompareWith image={image} />
         </div>
       )}

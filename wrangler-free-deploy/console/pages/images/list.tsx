@@ -9,7 +9,7 @@ import { ImageLink, imageName } from '../../parts/supply-chain.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Badge, Count, Digest } from '../../parts/text.tsx'
 import { Ago, Time } from '../../parts/time.tsx'
-import { href, hrefWith } from '../../place.ts'
+import { href } from '../../place.ts'
 import '../lists.css'
 
 type Image = Answer<'/images'>['items'][number]
@@ -83,7 +83,7 @@ const KINDS: Readonly<Record<Image['digestKind'], string>> = {
 }
 
 const COLUMNS: readonly Column<Image>[] = [
-  { title: 'Image', cell: (image) => <ImageLink image={image} />, text: imageName, width: '26rem' },
+  { title: 'Image', cell: (image) => <ImageLink image={image} />, text: imageName, width: '30rem' },
   {
     title: 'Digest',
     cell: ({ digest, digestKind }) => (
@@ -104,20 +104,6 @@ const COLUMNS: readonly Column<Image>[] = [
     isNumber: true,
     width: '9.5rem',
   },
-  {
-    title: 'Repository',
-    cell: ({ repository }) =>
-      repository === null ? (
-        <span class="faint">not known</span>
-      ) : (
-        <a href={hrefWith({ repository, after: null })} title="All images of this repository">
-          {repository}
-        </a>
-      ),
-    text: ({ repository }) => repository,
-    width: '20rem',
-  },
-  { title: 'Tags', cell: ({ tags }) => tags.join(', '), text: ({ tags }) => tags.join(' '), width: '10rem' },
   {
     title: 'First seen',
     cell: ({ firstSeen }) => <Time at={firstSeen} />,

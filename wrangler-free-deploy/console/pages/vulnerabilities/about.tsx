@@ -36,7 +36,7 @@ export function About({ id, digest }: AboutProps) {
     return summary.error === null ? <Loading /> : <Failure error={summary.error} retry={summary.refetch} />
   return (
     <section class="section" aria-label="What it is">
-      <div class="cards">
+      <div class="cards wide">
         <div class="card">
           <h2>What it is</h2>
           <What row={row} finding={found.find(({ title }) => title !== null) ?? found[0]} />
@@ -44,7 +44,9 @@ export function About({ id, digest }: AboutProps) {
         <div class="card">
           <h2>How urgent it is here</h2>
           <Urgency row={row} findings={found} digest={digest ?? null} />
-          <CopyAs ctb={['vulns', '--vuln-id', id]} url={addressOf('/vulnerabilities', asked)} />
+          <div>
+            <CopyAs ctb={['vulns', '--vuln-id', id]} url={addressOf('/vulnerabilities', asked)} />
+          </div>
         </div>
       </div>
     </section>

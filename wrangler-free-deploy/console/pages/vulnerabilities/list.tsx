@@ -141,17 +141,14 @@ function columnsFor(namespace: string | undefined): readonly Column<Vulnerabilit
       width: '9rem',
     },
     {
-      title: 'KEV',
-      cell: ({ kev }) => <Kev kev={kev} />,
-      text: ({ kev }) => (kev === null ? null : String(kev)),
-      width: '6.5rem',
-    },
-    {
-      title: 'EPSS',
-      cell: ({ maxEpss }) => <Epss value={maxEpss} />,
-      text: ({ maxEpss }) => maxEpss,
-      isNumber: true,
-      width: '5rem',
+      title: 'Exploited',
+      cell: ({ kev, maxEpss }) => (
+        <>
+          {kev === true && <Kev kev={kev} />} <Epss value={maxEpss} />
+        </>
+      ),
+      text: ({ kev, maxEpss }) => [kev === true ? 'KEV' : '', maxEpss ?? ''].join(' ').trim(),
+      width: '8.5rem',
     },
     {
       title: 'Fix',
@@ -167,7 +164,16 @@ function columnsFor(namespace: string | undefined): readonly Column<Vulnerabilit
     },
     {
       title: 'Running workloads',
-      cell: ({ id, runningWorkloads }) => <Count value={runningWorkloads} to={href(['vulnerability', id], within)} />,
+      cell: ({ id, runningWorkloads, weakestJoin }) => (
+        <>
+          {weakestJoin === 'workload_tag' && (
+            <Badge tone="warn" title="A count rests on the tag of an image alone, which may have moved.">
+              partly guessed
+            </Badge>
+          )}{' '}
+          <Count value={runningWorkloads} to={href(['vulnerability', id], within)} />
+        </>
+      ),
       text: ({ runningWorkloads }) => runningWorkloads,
       isNumber: true,
       width: '9.5rem',
@@ -185,28 +191,13 @@ function columnsFor(namespace: string | undefined): readonly Column<Vulnerabilit
       text: ({ decidedWorkloads, workloads }) => `${decidedWorkloads} of ${workloads}`,
       width: '8rem',
     },
-    {
-      title: 'Found by',
-      cell: ({ sources, weakestJoin }) => (
-        <>
-          {sources.join(', ')}{' '}
-          {weakestJoin === 'workload_tag' && (
-            <Badge tone="warn" title="A count rests on the tag of an image alone, which may have moved.">
-              partly guessed
-            </Badge>
-          )}
-        </>
-      ),
-      text: ({ sources }) => sources.join(' '),
-      width: '12rem',
-    },
   ]
 }
 
 function Packages({ names, count }: { names: readonly string[]; count: number }) {
   const more = count - names.length
   return (
-    <>
+    <span class="roomy">
       {names.map((name, index) => (
         <span key={name}>
           {index > 0 && ', '}
@@ -214,7 +205,7 @@ function Packages({ names, count }: { names: readonly string[]; count: number })
         </span>
       ))}
       {more > 0 && <span class="faint"> and {more} more</span>}
-    </>
+    </span>
   )
 }
 

@@ -92,7 +92,7 @@ const CONTAINER_COLUMNS: readonly Column<Container>[] = [
     title: 'State',
     cell: ({ running, lastSeen }) =>
       running ? (
-        <Badge tone="bad">runs</Badge>
+        <Badge tone="info">runs</Badge>
       ) : (
         <span class="faint">
           not seen running, last <Ago at={lastSeen} />
