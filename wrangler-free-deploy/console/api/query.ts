@@ -44,6 +44,11 @@ export interface ReadOptions {
   readonly pollMs?: number
 }
 
+export interface PageOptions<T> extends ReadOptions {
+  /** Where a page has the place of the next one; `nextAfter` unless said. */
+  readonly nextOf?: (page: T) => string | null
+}
+
 /** The state of a read. */
 export interface Reading<T> {
   readonly data: T | undefined
@@ -89,15 +94,16 @@ export function useRead<P extends ReadPath>(path: P, params: Params<P>, options:
 export function usePages<P extends ReadPath>(
   path: P,
   params: Params<P>,
-  options: ReadOptions = {},
+  options: PageOptions<Answer<P>> = {},
 ): PagedReading<Answer<P>> {
-  const { enabled = true, pollMs = POLL_MS } = options
+  const { enabled = true, pollMs = POLL_MS, nextOf } = options
   const settings = queries.defaultQueryOptions({
     queryKey: ['pages', path, JSON.stringify(params)],
     queryFn: ({ signal, pageParam }: { signal: AbortSignal; pageParam: unknown }) =>
       read(path, withAfter(params, pageParam), signal),
     initialPageParam: null,
-    getNextPageParam: (last: unknown) => (last as { nextAfter?: string | null }).nextAfter ?? null,
+    getNextPageParam: (last: unknown) =>
+      nextOf === undefined ? ((last as { nextAfter?: string | null }).nextAfter ?? null) : nextOf(last as Answer<P>),
     enabled,
     refetchInterval: pollOf(pollMs),
   } as never) as unknown as InfiniteQueryObserverOptions & { queryHash: string }

@@ -26,4 +26,6 @@ export const PAGES: Readonly<Record<string, PageEntry>> = {
   image: { title: 'Image', load: () => import('./images/image.tsx') },
   packages: { title: 'Packages', load: () => import('./packages/list.tsx'), isListed: true },
   nodes: { title: 'Nodes', load: () => import('./nodes/list.tsx'), isListed: true },
+  node: { title: 'Node', load: () => import('./nodes/node.tsx') },
+  health: { title: 'Health', load: () => import('./health/health.tsx'), isListed: true },
 }

@@ -128,7 +128,7 @@ const COLUMNS: readonly Column<Finding>[] = [
   },
   {
     title: 'Installed',
-    cell: ({ installedVersion }) => installedVersion,
+    cell: ({ installedVersion }) => <span class="some-room">{installedVersion}</span>,
     text: ({ installedVersion }) => installedVersion,
     width: '10rem',
   },
@@ -140,12 +140,15 @@ const COLUMNS: readonly Column<Finding>[] = [
     width: '12rem',
   },
   {
-    title: 'KEV',
-    cell: ({ kev }) => <Kev kev={kev} />,
-    text: ({ kev }) => (kev === null ? null : String(kev)),
-    width: '6.5rem',
+    title: 'Exploited',
+    cell: ({ kev, epss }) => (
+      <>
+        {kev === true && <Kev kev={kev} />} <Epss value={epss} />
+      </>
+    ),
+    text: ({ kev, epss }) => [kev === true ? 'KEV' : '', epss ?? ''].join(' ').trim(),
+    width: '8.5rem',
   },
-  { title: 'EPSS', cell: ({ epss }) => <Epss value={epss} />, text: ({ epss }) => epss, isNumber: true, width: '5rem' },
   {
     title: 'Decision',
     cell: ({ decision, decided }) =>

@@ -113,24 +113,15 @@ function Answered({ rows, hasMore, first: { notCovered, notRead }, filter }: Ans
   )
 }
 
-const SHOWN_WORKLOADS = 3
-
+/** The first workload, on one line: long tables have rows of one height. */
 function Workloads({ component: { workloads, workloadCount, imageDigest } }: { component: Component }) {
-  if (workloadCount === 0) return <span class="faint">none known</span>
-  const more = workloadCount - Math.min(workloads.length, SHOWN_WORKLOADS)
+  const [first] = workloads
+  if (first === undefined) return <span class="faint">none known</span>
   return (
-    <ul class="plain-list">
-      {workloads.slice(0, SHOWN_WORKLOADS).map((one) => (
-        <li key={`${one.clusterId} ${one.namespace} ${one.kind} ${one.name}`}>
-          <Workload {...one} /> {!one.running && <span class="faint">ran</span>}
-        </li>
-      ))}
-      {more > 0 && (
-        <li>
-          <a href={href(['image', imageDigest])}>and {more} more</a>
-        </li>
-      )}
-    </ul>
+    <>
+      <Workload {...first} /> {!first.running && <span class="faint">ran</span>}
+      {workloadCount > 1 && <a href={href(['image', imageDigest])}>and {workloadCount - 1} more</a>}
+    </>
   )
 }
 

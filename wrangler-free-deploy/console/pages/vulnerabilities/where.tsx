@@ -87,7 +87,12 @@ const CONTAINER_COLUMNS: readonly Column<Container>[] = [
     text: ({ namespace, kind, name }) => `${namespace}/${kind}/${name}`,
     width: '20rem',
   },
-  { title: 'Container', cell: ({ container }) => container, text: ({ container }) => container, width: '9rem' },
+  {
+    title: 'Container',
+    cell: ({ container }) => <span class="some-room">{container}</span>,
+    text: ({ container }) => container,
+    width: '9rem',
+  },
   {
     title: 'State',
     cell: ({ running, lastSeen }) =>
@@ -158,22 +163,22 @@ export function Images({ exposure, commands }: { exposure: Exposure; commands: C
   )
 }
 
-const SHOWN_PACKAGES = 3
-
-function Packages({ packages }: { packages: Image['packages'] }) {
-  const more = packages.length - SHOWN_PACKAGES
+/** The first package, on one line: long tables have rows of one height. */
+function Packages({ packages: [first, ...others] }: { packages: Image['packages'] }) {
+  if (first === undefined) return null
+  const { name, installedVersion, fixedVersions } = first
   return (
-    <ul class="plain-list">
-      {packages.slice(0, SHOWN_PACKAGES).map(({ name, installedVersion, fixedVersions }) => (
-        <li key={`${name} ${installedVersion}`}>
-          <a href={href(['packages'], { name })}>{name}</a> {installedVersion}
-          <span class="faint">
-            {fixedVersions.length === 0 ? ', no fix known' : `, fixed in ${fixedVersions.join(' or ')}`}
-          </span>
-        </li>
-      ))}
-      {more > 0 && <li class="faint">and {counted(more, 'more package', 'more packages')}</li>}
-    </ul>
+    <>
+      <a href={href(['packages'], { name })}>{name}</a> {installedVersion}
+      <span class="faint">
+        {fixedVersions.length === 0 ? ', no fix known' : `, fixed in ${fixedVersions.join(' or ')}`}
+      </span>
+      {others.length > 0 && (
+        <span class="faint" title={others.map((one) => `${one.name} ${one.installedVersion}`).join('\n')}>
+          , and {counted(others.length, 'more package', 'more packages')}
+        </span>
+      )}
+    </>
   )
 }
 
