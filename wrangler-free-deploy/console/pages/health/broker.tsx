@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Answer, ApiError, addressOf } from '../../api/client.ts'
 import { type Reading, useRead } from '../../api/query.ts'
-import { CopyAs } from '../../parts/copy-as.tsx'
 import { gapText } from '../../parts/gap-words.ts'
 import { numberText } from '../../parts/plural.ts'
 import { Failure, Loading, Shown } from '../../parts/states.tsx'
@@ -28,9 +27,6 @@ export function Broker() {
   return (
     <>
       <Works health={health} version={version} />
-      <div>
-        <CopyAs ctb={['status']} url={addressOf('/metrics', {})} />
-      </div>
       <Part title="Held since">
         <dl class="pairs">
           <dt>Flows</dt>
@@ -182,7 +178,7 @@ const KNOWN_COLUMNS: readonly Column<KnownRow>[] = [
         <span class="faint">{total === null ? '?' : total === 0 ? 'none is known' : 'nothing is missing'}</span>
       ) : (
         <a href={href(['health'], { part })}>
-          {missing.map(([name, count]) => `${gapText(name)}: ${numberText(count)}`).join(', ')}
+          {missing.map(([name, count]) => `${gapText(name)} (${numberText(count)})`).join(', ')}
         </a>
       ),
     text: ({ missing }) => missing.map(([name, count]) => `${name} ${count}`).join(' '),

@@ -91,7 +91,8 @@ function Totals({ totals, part }: { totals: Part<PartName>['totals'] | null; par
   return (
     <p class="lead">
       Of {numberText(totals.total)} {part} that run or report, everything is known of {numberText(totals.known)}.{' '}
-      {gaps.length > 0 && `${gaps.map(([name, count]) => `${gapText(name)}: ${numberText(count)}`).join(', ')}.`}
+      {gaps.length > 0 &&
+        `Not known: ${gaps.map(([name, count]) => `${gapText(name)} (${numberText(count)})`).join(', ')}.`}
     </p>
   )
 }
@@ -127,7 +128,7 @@ function Because({ detail }: { detail: Detail | null }): ComponentChildren {
   if (detail === null) return <span class="faint">–</span>
   const { cause, podName, nodeName, at } = detail
   return (
-    <span>
+    <span class="roomy">
       {causeText(cause)}
       {podName !== null && <span class="faint"> {podName}</span>}
       {nodeName !== null && (
@@ -212,7 +213,11 @@ const nodeKey = ({ node }: Item<'nodes'>) => node
 const NODES: readonly Column<Item<'nodes'>>[] = [
   {
     title: 'Node',
-    cell: ({ node }) => <a href={href(['node', node])}>{node}</a>,
+    cell: ({ node }) => (
+      <a class="some-room" href={href(['node', node])}>
+        {node}
+      </a>
+    ),
     text: ({ node }) => node,
     width: '14rem',
   },
