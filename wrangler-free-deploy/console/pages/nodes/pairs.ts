@@ -1,7 +1,7 @@
 /** Minutes of waits, added up for each pair of a victim and a culprit. */
-import type { Answer } from '../../api/client.ts'
+import type { JsonAnswer } from '../../api/answers.ts'
 
-type Pair = Answer<'/compute/contention'>['pairs'][number]
+type Pair = JsonAnswer<'/compute/contention'>['pairs'][number]
 
 export interface PairRow {
   readonly namespace: string

@@ -2,16 +2,16 @@
  * The lines of the start page: each says whether something needs a look, was looked at and is clear, or is not known.
  * Nothing counts as clear for want of data.
  */
-import type { Answer } from '../../api/client.ts'
+import type { JsonAnswer } from '../../api/answers.ts'
+import { localText, toMs } from '../../parts/moment.ts'
 import { counted, numberText } from '../../parts/plural.ts'
-import type { Tone } from '../../parts/text.tsx'
-import { localText, toMs } from '../../parts/time.tsx'
-import type { Query } from '../../place.ts'
 
 export interface Target {
   readonly segments: readonly string[]
-  readonly query?: Query
+  readonly query?: Readonly<Record<string, string | readonly string[]>>
 }
+
+type Tone = 'bad' | 'warn' | 'info'
 
 export interface Example {
   readonly text: string
@@ -48,12 +48,12 @@ export type Line = Look | Other
 const DAY_MS = 86_400_000
 const MAX_EXAMPLES = 3
 
-type Vulnerabilities = Answer<'/vulnerabilities'>
-type Edges = Answer<'/flows/edges'>
+type Vulnerabilities = JsonAnswer<'/vulnerabilities'>
+type Edges = JsonAnswer<'/flows/edges'>
 type Edge = Edges['items'][number]
-type Coverage = Answer<'/coverage'>
-type Denials = Answer<'/seccomp/denials'>
-type Findings = Answer<'/compute/findings'>
+type Coverage = JsonAnswer<'/coverage'>
+type Denials = JsonAnswer<'/seccomp/denials'>
+type Findings = JsonAnswer<'/compute/findings'>
 
 /** What `GET /vulnerabilities` is asked for, and the filter of the page behind the line. */
 export const URGENT = { tier: ['P0', 'P1'], in_use: ['executed', 'loaded'], running: 'true' } as const

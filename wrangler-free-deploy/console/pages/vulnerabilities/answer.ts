@@ -1,7 +1,6 @@
 /** The answer to "does this vulnerability run anywhere", in words that claim no more than is known. */
 
 import { counted } from '../../parts/plural.ts'
-import type { Tone } from '../../parts/text.tsx'
 
 export interface Known {
   /** Images of the inventory that have it; null where no report of an image in the inventory names it. */
@@ -24,7 +23,7 @@ export interface Scanned {
 
 export interface Verdict {
   readonly word: 'Running' | 'Not seen running' | 'Not known'
-  readonly tone: Tone
+  readonly tone: 'bad' | 'warn' | 'good'
   readonly sentences: readonly string[]
 }
 
