@@ -94,8 +94,18 @@ const COLUMNS: readonly Column<Denial>[] = [
       `${podNamespace}/${workloadKind ?? ''}/${workloadName ?? ''}`,
     width: '20rem',
   },
-  { title: 'Syscall', cell: ({ syscall }) => <code>{syscall}</code>, text: ({ syscall }) => syscall, width: '10rem' },
-  { title: 'Action', cell: ({ action }) => action, text: ({ action }) => action, width: '10rem' },
+  {
+    title: 'Syscall',
+    cell: ({ syscall }) => <code class="nowrap">{syscall}</code>,
+    text: ({ syscall }) => syscall,
+    width: '10rem',
+  },
+  {
+    title: 'Action',
+    cell: ({ action }) => <span class="nowrap">{action}</span>,
+    text: ({ action }) => action,
+    width: '10rem',
+  },
   {
     title: 'Events',
     cell: ({ count }) => <Count value={count} />,
@@ -118,7 +128,14 @@ const COLUMNS: readonly Column<Denial>[] = [
   { title: 'Pod', cell: ({ podName }) => podName, text: ({ podName }) => podName, width: '18rem' },
   {
     title: 'Node',
-    cell: ({ nodeName }) => (nodeName === null ? '–' : <a href={href(['node', nodeName])}>{nodeName}</a>),
+    cell: ({ nodeName }) =>
+      nodeName === null ? (
+        '–'
+      ) : (
+        <a class="some-room" href={href(['node', nodeName])}>
+          {nodeName}
+        </a>
+      ),
     text: ({ nodeName }) => nodeName,
     width: '11rem',
   },

@@ -156,7 +156,11 @@ function Known({ report }: { report: Answer<'/coverage'> }) {
 const KNOWN_COLUMNS: readonly Column<KnownRow>[] = [
   {
     title: 'Of',
-    cell: ({ part }) => <a href={href(['health'], { part })}>{part}</a>,
+    cell: ({ part }) => (
+      <a class="nowrap" href={href(['health'], { part })}>
+        {part}
+      </a>
+    ),
     text: ({ part }) => part,
   },
   {
@@ -177,7 +181,7 @@ const KNOWN_COLUMNS: readonly Column<KnownRow>[] = [
       missing.length === 0 ? (
         <span class="faint">{total === null ? '?' : total === 0 ? 'none is known' : 'nothing is missing'}</span>
       ) : (
-        <a href={href(['health'], { part })}>
+        <a class="roomy" href={href(['health'], { part })}>
           {missing.map(([name, count]) => `${gapText(name)} (${numberText(count)})`).join(', ')}
         </a>
       ),

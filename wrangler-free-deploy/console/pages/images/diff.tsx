@@ -96,7 +96,7 @@ function reasonsOf({ from, to, notKnown }: ImageDiff, part: ImageDiff['notKnown'
   const texts = notKnown
     .filter((one) => one.part === part)
     .map(({ reason, container, digest }) => {
-      const side = digest === from ? 'older image: ' : digest === to ? 'newer image: ' : ''
+      const side = digest === from ? 'Older image: ' : digest === to ? 'Newer image: ' : ''
       return `${side}${REASONS[reason] ?? reason}${container === null ? '' : ` (container ${container})`}`
     })
   return [...new Set(texts)]

@@ -48,7 +48,9 @@ const COLUMNS: readonly Column<Container>[] = [
   {
     title: 'Workload',
     cell: ({ namespace, workloadKind, workloadName }) => (
-      <Workload namespace={namespace} kind={workloadKind} name={workloadName} />
+      <span class="some-room">
+        <Workload namespace={namespace} kind={workloadKind} name={workloadName} />
+      </span>
     ),
     text: ({ namespace, workloadKind, workloadName }) => `${namespace}/${workloadKind}/${workloadName}`,
     width: '20rem',
@@ -69,7 +71,12 @@ const COLUMNS: readonly Column<Container>[] = [
     text: ({ running, state }) => (running ? 'running' : state),
     width: '11rem',
   },
-  { title: 'Written as', cell: ({ imageRef }) => imageRef, text: ({ imageRef }) => imageRef, width: '24rem' },
+  {
+    title: 'Written as',
+    cell: ({ imageRef }) => <span class="roomy">{imageRef}</span>,
+    text: ({ imageRef }) => imageRef,
+    width: '24rem',
+  },
   {
     title: 'First seen',
     cell: ({ firstSeen }) => <Time at={firstSeen} />,

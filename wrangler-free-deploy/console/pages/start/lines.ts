@@ -47,6 +47,8 @@ export type Line = Look | Other
 
 const DAY_MS = 86_400_000
 const MAX_EXAMPLES = 3
+/** Flows are counted so long after they came, at most. */
+const COUNT_LAG_MS = 15 * 60_000
 
 type Vulnerabilities = JsonAnswer<'/vulnerabilities'>
 type Edges = JsonAnswer<'/flows/edges'>
@@ -118,7 +120,7 @@ const NEW_EDGES: EdgeWords = {
   tone: 'info',
   one: 'new connection between workloads in 24 hours',
   many: 'new connections between workloads in 24 hours',
-  detail: 'Nothing opened such a connection before.',
+  detail: 'None of them was seen before.',
   clear: 'No new connection in 24 hours.',
   to: { segments: ['map'], query: { since: SINCE, verdict: '!DROP' } },
 }
@@ -127,7 +129,7 @@ const NEW_DROPS: EdgeWords = {
   tone: 'bad',
   one: 'new drop in 24 hours',
   many: 'new drops in 24 hours',
-  detail: 'A first packet was not answered: by a policy, a firewall, or because nobody listens.',
+  detail: 'A first packet got no answer: because of a policy, a firewall, or because nobody listens.',
   clear: 'No new drop in 24 hours.',
   to: { segments: ['flows'], query: { since: SINCE, verdict: 'DROP' } },
 }
@@ -142,7 +144,8 @@ function newEdges({ items, nextAfter, asOf, observedSince }: Edges, words: EdgeW
     return { key, to, state: 'unknown', title: 'No flow is counted: connections are not known.' }
   const from = toMs(asOf) - DAY_MS
   const fresh = items.filter(({ firstSeenAt }) => toMs(firstSeenAt) >= from)
-  const isYoung = toMs(observedSince) > from
+  // The answer is complete from the time that was asked for on, or from a later one where the record begins.
+  const isYoung = toMs(observedSince) > from + COUNT_LAG_MS
   if (fresh.length === 0 && nextAfter === null) return { key, to, state: 'clear', title: clear }
   const detail = isYoung
     ? `Connections are recorded only since ${localText(observedSince)}: older ones look new, too.`
@@ -255,7 +258,7 @@ export function denialsLine(rows: Denials, { nodes }: Coverage, limit: number): 
       count: byWorkload.size,
       isAtLeast: rows.length >= limit,
       title: `${byWorkload.size === 1 ? 'workload' : 'workloads'} with syscalls that the kernel denied`,
-      detail: `In 24 hours, ${counted(events, 'event')} of pods that were denied or logged since they started.`,
+      detail: `${counted(events, 'event')}, denied or only logged, the last of each within 24 hours.`,
       examples: [...byWorkload.values()].slice(0, MAX_EXAMPLES).map((row) => ({
         text: `${row.podNamespace}/${row.workloadName ?? row.podName}`,
         note: `${row.syscall}, ${counted(row.count, 'event')}`,

@@ -71,10 +71,15 @@ export function Workloads({ exposure, windows, hours, commands }: WorkloadsProps
 
 function Exposed({ network }: { network: Network }) {
   const { exposed, exposedVia, ingressFlowsObserved } = network
-  if (exposed === true) return <Badge tone="warn">{`from ${exposedVia.map((one) => VIA[one]).join(', ')}`}</Badge>
-  if (exposed === false) return <span>only its own namespace was seen</span>
+  if (exposed === true)
+    return (
+      <span class="roomy">
+        <Badge tone="warn">exposed</Badge> from {exposedVia.map((one) => VIA[one]).join(', ')}
+      </span>
+    )
+  if (exposed === false) return <span class="roomy">only its own namespace was seen</span>
   return (
-    <span class="faint">
+    <span class="faint roomy">
       {ingressFlowsObserved === 0 ? 'not known: no flow was seen' : 'not known: a flow has no peer address'}
     </span>
   )
@@ -83,7 +88,11 @@ function Exposed({ network }: { network: Network }) {
 const CONTAINER_COLUMNS: readonly Column<Container>[] = [
   {
     title: 'Workload',
-    cell: (one) => <Workload {...one} query={{ tab: 'vulnerabilities' }} />,
+    cell: (one) => (
+      <span class="some-room">
+        <Workload {...one} query={{ tab: 'vulnerabilities' }} />
+      </span>
+    ),
     text: ({ namespace, kind, name }) => `${namespace}/${kind}/${name}`,
     width: '20rem',
   },
@@ -99,7 +108,7 @@ const CONTAINER_COLUMNS: readonly Column<Container>[] = [
       running ? (
         <Badge tone="info">runs</Badge>
       ) : (
-        <span class="faint">
+        <span class="faint some-room">
           not seen running, last <Ago at={lastSeen} />
         </span>
       ),
