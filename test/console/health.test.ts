@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
-import { noBrowser } from './support/browser.ts'
+import { evaluate, noBrowser } from './support/browser.ts'
 import { SILENT_NODES } from './support/seed/story.ts'
-import { REFUSED, rowsOf, settled, visits } from './support/visit.ts'
+import { REFUSED, rowsOf, settled, textOf, visits } from './support/visit.ts'
 
 const skip = noBrowser
 const site = visits()
@@ -16,7 +16,7 @@ const RATES_MS = 20_000
 test('a node: its pods are those of the API, and what is not known on it', { skip }, async () => {
   const pods = await site.get<JsonAnswer<'/pod/list/{node}'>>(`/pod/list/${BUSY_NODE}`)
   const { page, close } = await site.visit(`node/${BUSY_NODE}`)
-  assert.match(await page.locator('.verdict').innerText(), new RegExp(`^Reports\\s+${pods.length} live pods`))
+  assert.match(await textOf(page, '.verdict'), new RegExp(`^Reports\\s+${pods.length} live pods`))
   await page.getByRole('link', { name: 'Pods', exact: true }).click()
   await settled(page)
   assert.equal(await rowsOf(page, 'Pods of the node'), pods.length)
@@ -26,8 +26,8 @@ test('a node: its pods are those of the API, and what is not known on it', { ski
 test('a silent node is said to be one', { skip }, async () => {
   const [node] = [...SILENT_NODES.keys()]
   const { page, close } = await site.visit(`node/${node}`)
-  assert.match(await page.locator('.verdict').innerText(), /^Silent\s+No post of its pods came for/)
-  assert.match(await page.locator('main').innerText(), /silent/)
+  assert.match(await textOf(page, '.verdict'), /^Silent\s+No post of its pods came for/)
+  assert.match(await textOf(page, 'main'), /silent/)
   await close()
 })
 
@@ -35,11 +35,8 @@ test('health: version, what is held, what is known', { skip }, async () => {
   const { broker } = await site.get<JsonAnswer<'/version'>>('/version')
   const coverage = await site.get<JsonAnswer<'/coverage'>>('/coverage?limit=1')
   const { page, close } = await site.visit('health')
-  assert.match(
-    await page.locator('.verdict').innerText(),
-    new RegExp(`^works\\s+Version ${broker.replaceAll('.', '\\.')}`),
-  )
-  const known = await page.getByLabel('What is known', { exact: true }).last().innerText()
+  assert.match(await textOf(page, '.verdict'), new RegExp(`^works\\s+Version ${broker.replaceAll('.', '\\.')}`))
+  const known = await textOf(page, '[aria-label="What is known"] table')
   for (const part of PARTS) assert.ok(known.includes(coverage[part]!.totals!.total.toLocaleString('en-GB')), part)
   await close()
 })
@@ -51,7 +48,7 @@ test('health: jobs, and rates after the second poll', { skip }, async () => {
     .locator('tr', { has: page.locator('code', { hasText: /^\/metrics$/ }) })
     .locator('td')
     .nth(1)
-  assert.equal(await rate.innerText(), '…')
+  assert.equal(await rate.textContent(), '…')
   await page
     .locator('tr', { has: page.locator('code', { hasText: /^\/metrics$/ }) })
     .locator('td', { hasText: /^[\d.]+\/s$/ })
@@ -65,7 +62,7 @@ test('health without metrics shows the rest', { skip }, async () => {
   await page.getByRole('link', { name: 'Health' }).click()
   await page.getByText('cannot be read here').waitFor()
   await settled(page)
-  assert.match(await page.locator('.verdict').innerText(), /^works/)
+  assert.match(await textOf(page, '.verdict'), /^works/)
   assert.equal(await rowsOf(page, 'What is known'), PARTS.length)
   await page.context().close()
 })
@@ -84,10 +81,7 @@ test('what is not known: all rows, page by page', { skip }, async () => {
     await page.getByRole('button', { name: 'Read more' }).click()
     await settled(page)
   }
-  await page
-    .locator('.in-sight')
-    .evaluate((one) => one.scrollTo(0, one.scrollHeight))
-    .catch(() => {})
+  await evaluate(page, `document.querySelector('.in-sight')?.scrollTo(0, 1_000_000)`)
   await settled(page)
   assert.ok((await rowsOf(page, 'Not known of containers')) > 100)
   assert.ok((await rowsOf(page, 'Not known of containers')) <= total - known)

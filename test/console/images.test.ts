@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
 import { noBrowser } from './support/browser.ts'
 import { IMAGES, LOG4J } from './support/seed/story.ts'
-import { REFUSED, rowsOf, settled, textsOf, visits } from './support/visit.ts'
+import { REFUSED, rowsOf, settled, textOf, textsOf, visits } from './support/visit.ts'
 
 const skip = noBrowser
 const site = visits()
@@ -28,7 +28,7 @@ test('an image: its parts have the rows of the API', { skip }, async () => {
   const sbom = await site.get<JsonAnswer<'/images/{digest}/sbom'>>(`/images/${digest}/sbom?limit=500`)
   const runtime = await site.get<JsonAnswer<'/images/{digest}/runtime'>>(`/images/${digest}/runtime?limit=500`)
   const { page, close } = await site.visit(`image/${digest}`)
-  assert.equal(await page.locator('h1').innerText(), `${checkout.repository}:${checkout.tag}`)
+  assert.equal(await textOf(page, 'h1'), `${checkout.repository}:${checkout.tag}`)
   for (const [tab, table, rows] of [
     ['Vulnerabilities', 'Findings', findings.items.length],
     ['SBOM', 'Components', sbom.items.length],
@@ -67,10 +67,10 @@ test('without a decision there is no VEX document, and the button says so', { sk
 
 test('signatures say who signed, and what was not signed', { skip }, async () => {
   const signed = await site.visit(`image/${checkout.digest}?tab=signatures`)
-  assert.match(await signed.page.locator('main').innerText(), /verified[\s\S]*Issuer\s+https:\/\/token\.actions/)
+  assert.match(await textOf(signed.page, 'main'), /verified[\s\S]*Issuer\s+https:\/\/token\.actions/)
   await signed.close()
   const unsigned = await site.visit(`image/${cardVault.digest}?tab=signatures`)
-  assert.match(await unsigned.page.locator('main').innerText(), /unsigned/)
+  assert.match(await textOf(unsigned.page, 'main'), /unsigned/)
   await unsigned.close()
 })
 
@@ -85,7 +85,7 @@ test('two images are compared, from the older to the newer', { skip }, async () 
   await settled(page)
   assert.ok(page.url().endsWith(`/image/${earlierCheckout.digest}/diff/${checkout.digest}`))
   const { came, went, changed } = diff.findings!
-  const text = await page.locator('main').innerText()
+  const text = await textOf(page, 'main')
   assert.ok(text.includes(`${came.total} came, ${went.total} went, ${changed.total} changed`))
   assert.ok(text.includes(`${earlierCheckout.repository}:${earlierCheckout.tag}`))
   if (diff.files === null) assert.ok(text.includes('Not known, which is not unchanged'))
@@ -96,13 +96,13 @@ test('an image that nobody scanned, and one that is not known', { skip }, async 
   const { images } = await site.get<JsonAnswer<'/coverage'>>('/coverage?part=images&limit=500')
   const { digest } = images!.items.find(({ missing }) => missing.includes('no_report'))!
   const unscanned = await site.visit(`image/${digest}?tab=vulnerabilities`)
-  assert.match(await unscanned.page.locator('main').innerText(), /not known\. That is not clean/)
+  assert.match(await textOf(unscanned.page, 'main'), /not known\. That is not clean/)
   await unscanned.close()
   const absent = await site.visit(`image/sha256:${'0'.repeat(64)}`, { allowed: REFUSED })
-  assert.match(await absent.page.locator('main').innerText(), /Not in the inventory/)
+  assert.match(await textOf(absent.page, 'main'), /Not in the inventory/)
   await absent.page.context().close()
   const broken = await site.visit('image/latest')
-  assert.match(await broken.page.locator('main').innerText(), /This is no digest/)
+  assert.match(await textOf(broken.page, 'main'), /This is no digest/)
   await broken.close()
 })
 
@@ -112,7 +112,7 @@ test('a package: where it is, and which images nobody looked into', { skip }, as
   )
   const { page, close } = await site.visit(`packages?name=${encodeURIComponent(LOG4J.name)}`)
   assert.equal(await rowsOf(page, 'Where the package is'), answer.items.length)
-  const verdict = await page.locator('.verdict').innerText()
+  const verdict = await textOf(page, '.verdict')
   assert.match(verdict, /^Running/)
   assert.ok(verdict.includes(`What ${answer.notCovered} running images contain is not known`), verdict)
   await close()

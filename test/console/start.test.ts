@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
 import { noBrowser } from './support/browser.ts'
 import { emptyDatabase } from './support/empty.ts'
-import { REFUSED, settled, textsOf, visits } from './support/visit.ts'
+import { REFUSED, settled, textOf, textsOf, visits } from './support/visit.ts'
 
 const skip = noBrowser
 const URGENT = 'tier=P0,P1&in_use=executed,loaded&running=true'
@@ -55,7 +55,7 @@ describe('a cluster in which something needs a look', () => {
       failed.join(),
     )
     assert.ok((await textsOf(page, '.look h2'))[0]!.endsWith('vulnerabilities of tier P0 or P1 in use'))
-    assert.ok(!(await page.locator('main').innerText()).includes('Nothing needs a look'))
+    assert.ok(!(await textOf(page, 'main')).includes('Nothing needs a look'))
     await page.context().close()
   })
 
@@ -79,8 +79,8 @@ describe('a broker without any data', () => {
 
   test('the start says how data arrives', { skip }, async () => {
     const { page, close } = await site.visit('')
-    assert.equal(await page.locator('h1').innerText(), 'No data has arrived yet')
-    assert.match(await page.locator('main').innerText(), /docs\/clients\.md/)
+    assert.equal(await textOf(page, 'h1'), 'No data has arrived yet')
+    assert.match(await textOf(page, 'main'), /docs\/clients\.md/)
     assert.equal(await page.locator('main a[href^="http"]').count(), 0)
     await close()
     await site.looksRight('')
@@ -99,7 +99,7 @@ describe('a broker without any data', () => {
       ['health?part=images', /No images are known/],
     ] as const) {
       const { page } = await site.visit(path, { allowed: REFUSED })
-      assert.match((await page.locator('main').innerText()).replaceAll(/\s+/g, ' '), words, path)
+      assert.match((await textOf(page, 'main')).replaceAll(/\s+/g, ' '), words, path)
       await page.context().close()
     }
   })

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
 import { noBrowser } from './support/browser.ts'
 import { LOG4SHELL } from './support/seed/story.ts'
-import { REFUSED, rowsOf, settled, textsOf, visits } from './support/visit.ts'
+import { REFUSED, rowsOf, settled, textOf, textsOf, visits } from './support/visit.ts'
 
 const skip = noBrowser
 const site = visits()
@@ -50,13 +50,13 @@ test('does it run anywhere: by the keyboard alone, from the search to the answer
   const { images } = await site.get<JsonAnswer<'/coverage'>>('/coverage?part=images&limit=1')
   const gaps = images!.totals!.missing.no_report
   assert.match(
-    await page.locator('.verdict').innerText(),
+    await textOf(page, '.verdict'),
     new RegExp(`^Running\\s+1 workload runs a container of an image that has it\\. It may be in more: ${gaps} running`),
   )
   // The next Tab goes on from the page, not from the search.
   assert.equal(await page.locator('main:focus').count(), 1)
   await page.keyboard.press('Tab')
-  assert.equal(await page.locator('main :focus').innerText(), 'Which images have no report')
+  assert.equal(await textOf(page, 'main :focus'), 'Which images have no report')
   await close()
 })
 
@@ -65,7 +65,7 @@ test('a vulnerability: where it runs, its decisions, and its link to another sit
     `/vulnerabilities/${LOG4SHELL.id}/exposure`,
   )
   const { page, close } = await site.visit(`vulnerability/${LOG4SHELL.id}`)
-  const text = await page.locator('main').innerText()
+  const text = await textOf(page, 'main')
   assert.ok(text.includes(LOG4SHELL.title))
   assert.ok(text.includes(LOG4SHELL.aliases[0]!))
   assert.match(text, /Upgrade to 2\.17\.1 is in review/)
@@ -73,7 +73,7 @@ test('a vulnerability: where it runs, its decisions, and its link to another sit
   assert.equal(await rowsOf(page, 'Images that have it'), exposure.images.length)
   assert.equal(await page.locator('a[href*="aquasec"]').count(), 0)
   await page.getByRole('button', { name: 'avd.aquasec.com…' }).click()
-  assert.equal(await page.locator('.outside code').innerText(), LOG4SHELL.primary_url)
+  assert.equal(await textOf(page, '.outside code'), LOG4SHELL.primary_url)
   assert.equal(await page.getByRole('link', { name: 'Open it' }).getAttribute('rel'), 'noopener noreferrer')
   await page.getByLabel('Flows of the last').selectOption('24')
   await settled(page)
@@ -84,7 +84,7 @@ test('a vulnerability: where it runs, its decisions, and its link to another sit
 test('a vulnerability that no report names is not called absent', { skip }, async () => {
   const { page } = await site.visit('vulnerability/CVE-1999-0001', { allowed: REFUSED })
   assert.match(
-    await page.locator('.verdict').innerText(),
+    await textOf(page, '.verdict'),
     /^Not known\s+No report of an image in the inventory names it\. It may run in them: \d+ running images have no report/,
   )
   await page.context().close()
@@ -96,7 +96,7 @@ test('an answer that fails leaves the rest', { skip }, async () => {
   await page.getByRole('link', { name: LOG4SHELL.id }).click()
   await page.getByRole('heading', { level: 1, name: LOG4SHELL.id }).waitFor()
   await settled(page)
-  const text = await page.locator('main').innerText()
+  const text = await textOf(page, 'main')
   assert.match(text, /internal error, request 1/)
   assert.match(text, /Upgrade to 2\.17\.1 is in review/)
   assert.equal(await page.locator('.verdict').count(), 0)

@@ -118,8 +118,12 @@ export async function settled(page: Page): Promise<void> {
 export const textsOf = async (page: Page, selector: string): Promise<string[]> =>
   (await page.locator(selector).allInnerTexts()).map((text) => text.trim())
 
+/** The text of an element as it is rendered. */
+export const textOf = (page: Page, selector: string): Promise<string> =>
+  evaluate(page, `document.querySelector(${JSON.stringify(selector)}).innerText`)
+
 /** How many rows a table has, by the words above it. */
 export async function rowsOf(page: Page, table: string): Promise<number> {
-  const text = await page.getByLabel(table, { exact: true }).locator('.table-tools').first().innerText()
-  return Number(/^([\d,]+) row/.exec(text.trim())![1]!.replaceAll(',', ''))
+  const text = await page.getByLabel(table, { exact: true }).locator('.table-tools').first().textContent()
+  return Number(/^([\d,]+) row/.exec(text!.trim())![1]!.replaceAll(',', ''))
 }
