@@ -58,9 +58,16 @@ test('components are searched, and documents are downloaded', { skip }, async ()
   await close()
 })
 
-test('without a decision there is no VEX document, and the button says so', { skip }, async () => {
+test('decisions are downloaded as VEX, and a refusal is shown beside the button', { skip }, async () => {
   const { page } = await site.visit(`image/${checkout.digest}?tab=vulnerabilities`, { allowed: REFUSED })
-  await page.getByRole('button', { name: 'VEX as OpenVEX' }).click()
+  const [vex] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'VEX as OpenVEX' }).click(),
+  ])
+  const { statements } = JSON.parse(readFileSync(await vex.path(), 'utf8'))
+  assert.ok(statements.length > 0)
+  await page.route('**/vex?*', (route) => route.fulfill({ status: 404, body: 'No decision holds for this image' }))
+  await page.getByRole('button', { name: 'VEX as CycloneDX' }).click()
   await page.getByText('No decision holds for this image').waitFor()
   await page.context().close()
 })

@@ -49,6 +49,8 @@ describe('a cluster in which something needs a look', () => {
     await page.route('**/coverage*', (route) => route.fulfill({ status: 503, body: 'database busy: x' }))
     await page.getByRole('link', { name: 'Start' }).click()
     await page.getByRole('heading', { name: 'Could not be asked' }).waitFor()
+    // A broker that is busy is asked three times before that is said.
+    await page.getByText('Silent nodes, Images without a report').waitFor()
     const failed = await textsOf(page, '[role=alert]')
     assert.ok(
       failed.some((text) => /Silent nodes, Images without a report.*database busy/.test(text)),

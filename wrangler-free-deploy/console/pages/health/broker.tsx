@@ -58,10 +58,10 @@ export function Broker() {
 
 function Part({ title, children }: { title: string; children: ComponentChildren }) {
   return (
-    <section class="section" aria-label={title}>
+    <div class="section">
       <h2>{title}</h2>
       {children}
-    </section>
+    </div>
   )
 }
 

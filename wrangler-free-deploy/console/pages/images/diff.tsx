@@ -112,7 +112,7 @@ interface PartProps {
 function Part({ title, whyNot, isKnown, children }: PartProps) {
   const reasons = whyNot.length === 0 ? null : <p>{`${whyNot.join('; ')}.`}</p>
   return (
-    <section class="section" aria-label={title}>
+    <div class="section">
       <h2>{title}</h2>
       {isKnown ? (
         <>
@@ -122,7 +122,7 @@ function Part({ title, whyNot, isKnown, children }: PartProps) {
       ) : (
         <Empty title="Not known, which is not unchanged">{reasons}</Empty>
       )}
-    </section>
+    </div>
   )
 }
 

@@ -44,9 +44,12 @@ const DIGEST = /^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/
 export default function ImagePage({ rest: [digest = '', action, other] }: PageProps) {
   if (!DIGEST.test(digest) || (action === 'diff' && !DIGEST.test(other ?? '')))
     return (
-      <Empty title="This is no digest">
-        An image has the address image/sha256:… with 64 hexadecimal digits. <a href={href(['images'])}>All images</a>
-      </Empty>
+      <>
+        <h1>Image</h1>
+        <Empty title="This is no digest">
+          An image has the address image/sha256:… with 64 hexadecimal digits. <a href={href(['images'])}>All images</a>
+        </Empty>
+      </>
     )
   if (action === 'diff') return <Diff from={digest} to={other!} />
   return <OneImage digest={digest} />
@@ -131,12 +134,12 @@ function Tabs(props: TabProps) {
           </a>
         ))}
       </nav>
-      <section class="section" aria-labelledby="tab-title">
+      <div class="section">
         <h2 id="tab-title" class="unseen">
           {tab.title}
         </h2>
         <tab.Part key={tab.name} {...props} />
-      </section>
+      </div>
     </>
   )
 }

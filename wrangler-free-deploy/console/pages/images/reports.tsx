@@ -17,7 +17,7 @@ interface ReportsProps {
 export function Reports({ title, reports, retired }: ReportsProps) {
   if (reports.length === 0 && retired.length === 0) return null
   return (
-    <section class="section" aria-labelledby="reports">
+    <div class="section">
       <h3 id="reports">{title}</h3>
       <Table
         name={title}
@@ -33,7 +33,7 @@ export function Reports({ title, reports, retired }: ReportsProps) {
           has the digest.
         </p>
       )}
-    </section>
+    </div>
   )
 }
 

@@ -19,10 +19,10 @@ export function NodeContention({ node }: { node: string }) {
   const asked = { query: { node, minutes } }
   const reading = useRead('/compute/contention', asked)
   return (
-    <section class="section" aria-labelledby="contention">
+    <div class="section">
       <h2 id="contention">Who waited for whom</h2>
       <Shown reading={reading}>{({ pairs }) => <Pairs {...{ node, minutes, pairs }} />}</Shown>
-    </section>
+    </div>
   )
 }
 

@@ -108,7 +108,7 @@ function Overview({ node }: { node: string }) {
           </div>
         </section>
       </div>
-      <section class="section" aria-labelledby="findings">
+      <div class="section">
         <h2 id="findings">Containers that wait</h2>
         <Shown reading={findings}>
           {(answer) => (
@@ -119,7 +119,7 @@ function Overview({ node }: { node: string }) {
             />
           )}
         </Shown>
-      </section>
+      </div>
     </>
   )
 }

@@ -13,7 +13,7 @@ export function NodePods({ node }: { node: string }) {
   const asked = { path: { node } }
   const reading = useRead('/pod/list/{node}', asked)
   return (
-    <section class="section" aria-labelledby="pods">
+    <div class="section">
       <h2 id="pods" class="unseen">
         Pods
       </h2>
@@ -33,7 +33,7 @@ export function NodePods({ node }: { node: string }) {
           />
         )}
       </Shown>
-    </section>
+    </div>
   )
 }
 

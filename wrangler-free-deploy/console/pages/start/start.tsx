@@ -168,7 +168,7 @@ function LookItem({ look: { tone, count, isAtLeast, title, detail, examples, to 
 function Failed({ reads }: { reads: readonly Read[] }) {
   const causes = [...new Set(reads.map(({ failed }) => failed!))]
   return (
-    <section class="section" aria-labelledby="failed">
+    <div class="section">
       <h2 id="failed">Could not be asked</h2>
       {causes.map((reading) => {
         const names = reads.filter(({ failed }) => failed === reading).map(({ part }) => NAMES[part])
@@ -181,14 +181,14 @@ function Failed({ reads }: { reads: readonly Read[] }) {
           </p>
         )
       })}
-    </section>
+    </div>
   )
 }
 
 function Others({ title, lines }: { title: string; lines: readonly Other[] }) {
   if (lines.length === 0) return null
   return (
-    <section class="section" aria-label={title}>
+    <div class="section">
       <h2>{title}</h2>
       <ul class="plain-list">
         {lines.map(({ key, title: text, to }) => (
@@ -197,6 +197,6 @@ function Others({ title, lines }: { title: string; lines: readonly Other[] }) {
           </li>
         ))}
       </ul>
-    </section>
+    </div>
   )
 }

@@ -35,7 +35,7 @@ export function About({ id, digest }: AboutProps) {
   if (summary.data === undefined && findings.data === undefined)
     return summary.error === null ? <Loading /> : <Failure error={summary.error} retry={summary.refetch} />
   return (
-    <section class="section" aria-label="What it is">
+    <div class="section">
       <div class="cards wide">
         <div class="card">
           <h2>What it is</h2>
@@ -49,7 +49,7 @@ export function About({ id, digest }: AboutProps) {
           </div>
         </div>
       </div>
-    </section>
+    </div>
   )
 }
 

@@ -15,7 +15,7 @@ export function Decisions({ id }: { id: string }) {
   const reading = usePages('/vulnerabilities/{id}/decisions', asked)
   const rows = itemsOf(reading)
   return (
-    <section class="section" aria-labelledby="decisions">
+    <div class="section">
       <h2 id="decisions">Decisions</h2>
       <Shown reading={reading}>
         {() => (
@@ -35,7 +35,7 @@ export function Decisions({ id }: { id: string }) {
           />
         )}
       </Shown>
-    </section>
+    </div>
   )
 }
 

@@ -33,7 +33,7 @@ export function Workloads({ exposure, windows, hours, commands }: WorkloadsProps
   const rows = namespace === null ? exposure.workloads : exposure.workloads.filter((one) => one.namespace === namespace)
   const isCut = exposure.truncatedLists.includes('workloads')
   return (
-    <section class="section" aria-labelledby="where">
+    <div class="section">
       <h2 id="where">Where it runs, and what reaches it</h2>
       <p class="faint">
         Containers of images that have it, those that run first{isCut && '; more than these 200 were left out'}. A
@@ -65,7 +65,7 @@ export function Workloads({ exposure, windows, hours, commands }: WorkloadsProps
           </label>
         }
       />
-    </section>
+    </div>
   )
 }
 
@@ -157,7 +157,7 @@ const CONTAINER_COLUMNS: readonly Column<Container>[] = [
 export function Images({ exposure, commands }: { exposure: Exposure; commands: Commands }) {
   const isCut = exposure.truncatedLists.includes('images')
   return (
-    <section class="section" aria-labelledby="images">
+    <div class="section">
       <h2 id="images">Images that have it</h2>
       {isCut && <p class="faint">The first 200 by digest; there are more.</p>}
       <Table
@@ -168,7 +168,7 @@ export function Images({ exposure, commands }: { exposure: Exposure; commands: C
         commands={commands}
         empty={<Empty title="No image" />}
       />
-    </section>
+    </div>
   )
 }
 
