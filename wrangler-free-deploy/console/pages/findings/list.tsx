@@ -41,12 +41,14 @@ export default function FindingsPage() {
   )
 }
 
-export function NoFindings({ answer: { history_disabled, victims_evaluated } }: { answer: Findings }) {
+export function NoFindings({ answer: { history_disabled, truncated, victims_evaluated } }: { answer: Findings }) {
   if (history_disabled)
     return (
       <Empty title="Not watched">The broker keeps no history of CPU and memory, from which findings are made.</Empty>
     )
   if (victims_evaluated === 0)
     return <Empty title="Not watched">No container was sampled in the last five minutes.</Empty>
-  return <Empty title="No container waits for CPU or memory" />
+  return (
+    <Empty title={truncated ? 'None found among those that were looked at' : 'No container waits for CPU or memory'} />
+  )
 }

@@ -140,7 +140,7 @@ const COLUMNS: readonly Column<Finding>[] = [
     width: '12rem',
   },
   {
-    title: 'Exploited',
+    title: 'Exploited, EPSS',
     cell: ({ kev, epss }) => (
       <>
         {kev === true && <Kev kev={kev} />} <Epss value={epss} />

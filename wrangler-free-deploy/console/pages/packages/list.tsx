@@ -114,13 +114,13 @@ function Answered({ rows, hasMore, first: { notCovered, notRead }, filter }: Ans
 }
 
 /** The first workload, on one line: long tables have rows of one height. */
-function Workloads({ component: { workloads, workloadCount, imageDigest } }: { component: Component }) {
+function Workloads({ component: { workloads, workloadCount } }: { component: Component }) {
   const [first] = workloads
   if (first === undefined) return <span class="faint">none known</span>
   return (
     <>
       <Workload {...first} /> {!first.running && <span class="faint">ran</span>}
-      {workloadCount > 1 && <a href={href(['image', imageDigest])}>and {workloadCount - 1} more</a>}
+      {workloadCount > 1 && <span class="faint">and {workloadCount - 1} more</span>}
     </>
   )
 }

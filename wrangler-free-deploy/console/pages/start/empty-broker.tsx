@@ -14,7 +14,7 @@ export function EmptyBroker() {
             address of this broker and the ingest token.
           </p>
           <p class="faint">
-            See <code>docs/clients.md</code>, and <code>docs/operations.md</code> for the chart.
+            See <code>docs/install.md</code>, and <code>docs/clients.md</code> for what they post.
           </p>
         </section>
         <section class="card" aria-labelledby="scanners">
@@ -24,7 +24,7 @@ export function EmptyBroker() {
             the supply chain token.
           </p>
           <p class="faint">
-            See <code>docs/clients.md</code>, section on findings and SBOMs.
+            See <code>docs/clients.md</code>: Vulnerabilities, SBOMs and Attestations.
           </p>
         </section>
         <section class="card" aria-labelledby="here">

@@ -141,7 +141,7 @@ function columnsFor(namespace: string | undefined): readonly Column<Vulnerabilit
       width: '9rem',
     },
     {
-      title: 'Exploited',
+      title: 'Exploited, EPSS',
       cell: ({ kev, maxEpss }) => (
         <>
           {kev === true && <Kev kev={kev} />} <Epss value={maxEpss} />
