@@ -47,6 +47,11 @@ export interface ReadOptions {
   readonly pollMs?: number
 }
 
+export interface PageOptions<T> extends ReadOptions {
+  /** Where a page has the place of the next one; `nextAfter` unless said. */
+  readonly nextOf?: (page: T) => string | null
+}
+
 /** The state of a read. */
 export interface Reading<T> {
   readonly data: T | undefined
@@ -115,9 +120,9 @@ function isDeep(data: unknown): boolean {
 export function usePages<P extends ReadPath>(
   path: P,
   params: Params<P>,
-  options: ReadOptions = {},
+  options: PageOptions<Answer<P>> = {},
 ): PagedReading<Answer<P>> {
-  const { enabled = true, pollMs = POLL_MS } = options
+  const { enabled = true, pollMs = POLL_MS, nextOf = nextAfterOf } = options
   const key = JSON.stringify(params)
   const places = useMemo(() => new Places(), [path, key])
   const settings = queries.defaultQueryOptions({
@@ -125,7 +130,7 @@ export function usePages<P extends ReadPath>(
     queryFn: ({ signal, pageParam }: { signal: AbortSignal; pageParam: string }) =>
       read(path, withAfter(params, pageParam), signal),
     initialPageParam: FIRST_PAGE,
-    getNextPageParam: (last: Page, _: unknown, after: string) => places.next(after, last),
+    getNextPageParam: (last: Page, _: unknown, after: string) => places.next(after, last, nextOf(last as Answer<P>)),
     getPreviousPageParam: (_: unknown, __: unknown, after: string) => places.before(after),
     maxPages: KEPT_PAGES,
     enabled,
@@ -146,7 +151,7 @@ export function usePages<P extends ReadPath>(
   // The places of an earlier look at the same list are gone.
   const isLost = pageParams.length > 0 && !places.knows(pageParams[0]!)
   // A page that was read again may end elsewhere, where rows came late.
-  const isTorn = pages.some(({ nextAfter }, i) => i + 1 < pages.length && nextAfter !== pageParams[i + 1])
+  const isTorn = pages.some((page, i) => i + 1 < pages.length && nextOf(page as Answer<P>) !== pageParams[i + 1])
   useEffect(() => {
     if (isLost) void toStart()
     else if (isTorn && !result.isFetching) void observer.refetch()
@@ -163,6 +168,8 @@ interface Kept {
   readonly pages: readonly Page[]
   readonly pageParams: readonly string[]
 }
+
+const nextAfterOf = (page: unknown) => (page as Page).nextAfter ?? null
 
 /** A blank `after` is the first page. */
 const FIRST_PAGE = ''
@@ -186,7 +193,7 @@ class Places {
   }
 
   /** The cursor behind a page. */
-  next(after: string, { items = [], nextAfter = null }: Page): string | null {
+  next(after: string, { items = [] }: Page, nextAfter: string | null): string | null {
     if (nextAfter !== null) this.#known.set(nextAfter, { before: after, start: this.startOf(after) + items.length })
     return nextAfter
   }

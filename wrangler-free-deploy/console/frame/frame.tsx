@@ -16,10 +16,14 @@ export function Frame() {
   const entry = Object.hasOwn(PAGES, name) ? PAGES[name] : undefined
   const isRefused = useIsRefused()
   const [isMenuOpen, setMenuOpen] = useState(false)
+  const isFirst = useRef(true)
   useEffect(() => {
     document.title =
       entry === undefined ? 'Telemetry console' : `${[...rest.slice(-1), entry.title].join(' · ')} · Telemetry console`
     setMenuOpen(false)
+    // A screen reader, and the Tab key, go on from the new page, but not from a page that was opened by its address.
+    if (isFirst.current) isFirst.current = false
+    else document.getElementById('page')?.focus({ preventScroll: true })
   }, [segments.join('/')])
   if (isRefused) return <TokenPage />
   return (
@@ -78,15 +82,9 @@ function isOf(listed: string, name: string): boolean {
 function Loaded({ entry, rest }: { entry: PageEntry; rest: readonly string[] }) {
   const [page, setPage] = useState<{ Page: ComponentType<PageProps> } | null>(null)
   const [error, setError] = useState<Error | null>(null)
-  const isFirst = useRef(true)
   useEffect(() => {
     entry.load().then(({ default: Page }) => setPage({ Page }), setError)
   }, [entry])
-  // A screen reader, and the Tab key, go on from the new page, but not from a page that was opened by its address.
-  useEffect(() => {
-    if (isFirst.current) isFirst.current = false
-    else document.getElementById('page')?.focus({ preventScroll: true })
-  }, [rest.join('/')])
   // The files of a page are gone once another release is served.
   if (error !== null) return <Failure error={error} retry={() => window.location.reload()} />
   return page === null ? <Loading /> : <page.Page rest={rest} />

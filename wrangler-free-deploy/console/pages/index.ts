@@ -17,7 +17,17 @@ export interface PageEntry {
 
 /** In the order of the menu; the start page has the empty segment. */
 export const PAGES: Readonly<Record<string, PageEntry>> = {
+  '': { title: 'Start', load: () => import('./start/start.tsx'), isListed: true },
   flows: { title: 'Flows', load: () => import('./flows/list.tsx'), isListed: true, hasWindow: true },
+  vulnerabilities: { title: 'Vulnerabilities', load: () => import('./vulnerabilities/list.tsx'), isListed: true },
+  vulnerability: { title: 'Vulnerability', load: () => import('./vulnerabilities/vulnerability.tsx') },
+  images: { title: 'Images', load: () => import('./images/list.tsx'), isListed: true },
+  image: { title: 'Image', load: () => import('./images/image.tsx') },
+  packages: { title: 'Packages', load: () => import('./packages/list.tsx'), isListed: true },
   nodes: { title: 'Nodes', load: () => import('./nodes/list.tsx'), isListed: true },
+  node: { title: 'Node', load: () => import('./nodes/node.tsx') },
+  health: { title: 'Health', load: () => import('./health/health.tsx'), isListed: true },
+  denials: { title: 'Denials', load: () => import('./denials/list.tsx'), hasWindow: true },
+  findings: { title: 'CPU and memory', load: () => import('./findings/list.tsx') },
   search: { title: 'Search', load: () => import('./search/list.tsx') },
 }

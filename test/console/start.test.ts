@@ -1,0 +1,108 @@
+/** The start: its numbers are those of the API, parts fail alone, and an empty broker says how data arrives. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
+import { noBrowser } from './support/browser.ts'
+import { emptyDatabase } from './support/empty.ts'
+import { REFUSED, settled, textOf, textsOf, visits } from './support/visit.ts'
+
+const skip = noBrowser
+const URGENT = 'tier=P0,P1&in_use=executed,loaded&running=true'
+
+describe('a cluster in which something needs a look', () => {
+  const site = visits()
+
+  test('counts are those of the API, the most urgent first', { skip }, async () => {
+    const { items } = await site.get<JsonAnswer<'/vulnerabilities'>>(`/vulnerabilities?${URGENT}&limit=500`)
+    const coverage = await site.get<JsonAnswer<'/coverage'>>('/coverage?limit=1')
+    const denials = await site.get<JsonAnswer<'/seccomp/denials'>>('/seccomp/denials?limit=500')
+    const { page, close } = await site.visit('')
+    const titles = await textsOf(page, '.look h2')
+    const workloads = new Set(denials.map((one) => `${one.podNamespace}/${one.workloadName ?? one.podName}`))
+    assert.equal(titles[0], `${items.length} vulnerabilities of tier P0 or P1 in use`)
+    assert.equal(titles[1], `${workloads.size} workloads with syscalls that the kernel denied`)
+    assert.ok(titles.includes(`${coverage.nodes!.totals!.missing.silent} silent nodes`))
+    assert.ok(titles.includes(`${coverage.images!.totals!.missing.no_report} running images that nobody scanned`))
+    assert.ok(
+      titles.includes(`${coverage.workloads!.totals!.missing.capture_incomplete} partial seccomp profiles`),
+      titles.join('\n'),
+    )
+    assert.ok(titles.some((title) => /^\d+ new drops? in 24 hours$/.test(title)))
+    await close()
+  })
+
+  test('a line leads to its rows', { skip }, async () => {
+    const { items } = await site.get<JsonAnswer<'/vulnerabilities'>>(`/vulnerabilities?${URGENT}&limit=500`)
+    const { page, close } = await site.visit('')
+    await page.locator('.look h2 a').first().click()
+    await page.getByRole('heading', { level: 1, name: 'Vulnerabilities' }).waitFor()
+    await settled(page)
+    assert.equal(await page.locator('.table-frame tbody tr').count(), items.length)
+    assert.deepEqual(new URL(page.url()).searchParams.getAll('tier'), ['P0', 'P1'])
+    await close()
+  })
+
+  test('a part that fails says so, and the others stand', { skip }, async () => {
+    const opened = await site.visit('nodes', { allowed: REFUSED })
+    const { page } = opened
+    await page.route('**/seccomp/denials*', (route) => route.fulfill({ status: 500, body: 'internal error' }))
+    await page.route('**/coverage*', (route) => route.fulfill({ status: 503, body: 'database busy: x' }))
+    await page.getByRole('link', { name: 'Start' }).click()
+    await page.getByRole('heading', { name: 'Could not be asked' }).waitFor()
+    // A broker that is busy is asked three times before that is said.
+    await page.getByText('Silent nodes, Images without a report').waitFor()
+    const failed = await textsOf(page, '[role=alert]')
+    assert.ok(
+      failed.some((text) => /Silent nodes, Images without a report.*database busy/.test(text)),
+      failed.join(),
+    )
+    assert.ok((await textsOf(page, '.look h2'))[0]!.endsWith('vulnerabilities of tier P0 or P1 in use'))
+    assert.ok(!(await textOf(page, 'main')).includes('Nothing needs a look'))
+    await page.context().close()
+  })
+
+  test('few requests and bytes', { skip }, () => site.keepsBounds(''))
+  test('looks right', { skip }, () => site.looksRight(''))
+  test('denials and findings look right', { skip }, async () => {
+    for (const path of ['denials', 'findings']) await site.looksRight(path)
+  })
+
+  test('denials are those of the API', { skip }, async () => {
+    const denials = await site.get<JsonAnswer<'/seccomp/denials'>>('/seccomp/denials?namespace=payments&limit=500')
+    const { page, close } = await site.visit('denials?namespace=payments')
+    assert.equal(await page.locator('.table-frame tbody tr').count(), denials.length)
+    assert.ok(denials.length > 0)
+    await close()
+  })
+})
+
+describe('a broker without any data', () => {
+  const site = visits(emptyDatabase)
+
+  test('the start says how data arrives', { skip }, async () => {
+    const { page, close } = await site.visit('')
+    assert.equal(await textOf(page, 'h1'), 'No data has arrived yet')
+    assert.match(await textOf(page, 'main'), /docs\/clients\.md/)
+    assert.equal(await page.locator('main a[href^="http"]').count(), 0)
+    await close()
+    await site.looksRight('')
+  })
+
+  test('lists say why they are empty', { skip }, async () => {
+    for (const [path, words] of [
+      ['vulnerabilities', /Nothing is counted yet/],
+      ['images', /No image is known/],
+      ['packages?name=openssl', /Nothing that is stored names it/],
+      ['vulnerability/CVE-2021-44228', /Not known.*No running image is known: agents have posted no containers/],
+      ['nodes', /No node has reported/],
+      ['node/worker-1', /Not known.*it never reported/],
+      ['denials', /No node has reported: whether anything is denied is not known/],
+      ['findings', /Not watched/],
+      ['health?part=images', /No images are known/],
+    ] as const) {
+      const { page } = await site.visit(path, { allowed: REFUSED })
+      assert.match((await textOf(page, 'main')).replaceAll(/\s+/g, ' '), words, path)
+      await page.context().close()
+    }
+  })
+})

@@ -1,0 +1,129 @@
+/** The seeded cluster with a broker and a browser, for tests of the pages that list things. */
+import assert from 'node:assert/strict'
+import { after, before } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { type ConsoleBroker, startConsoleBroker } from './broker.ts'
+import {
+  axeViolations,
+  evaluate,
+  launch,
+  noBrowser,
+  type OpenPage,
+  openPage,
+  overflowPx,
+  type PageOptions,
+  screenshot,
+} from './browser.ts'
+import { seededDatabase } from './seeded.ts'
+
+/** Bounds of a page, on large clusters too. */
+const MAX_REQUESTS = 6
+const MAX_BYTES = 300_000
+const NARROW_PX = 320
+const QUIET_LOOKS = 4
+const LOOK_MS = 60
+
+/** What a page says of itself when an answer of the broker is an error. */
+export const REFUSED = [/^answer \d+: /, /^console error: Failed to load resource/]
+
+export interface Visits {
+  readonly broker: ConsoleBroker
+  readonly browser: Browser
+  /** An answer of the broker. */
+  get<T>(path: string): Promise<T>
+  /** Opens a page of the console, and waits until it reads nothing. */
+  visit(path: string, options?: PageOptions): Promise<OpenPage>
+  /** Visits it in both themes, wide and narrow: nothing goes wrong, and axe-core finds nothing. */
+  looksRight(path: string, options?: PageOptions): Promise<void>
+  /** Visits it, and fails if it asks more often or for more bytes than a page may. */
+  keepsBounds(path: string): Promise<void>
+}
+
+/** Starts all that at the start of a test file, and ends it with the file. */
+export function visits(databaseUrl: () => Promise<string> = () => seededDatabase('cluster')): Visits {
+  let broker: ConsoleBroker
+  let browser: Browser
+  before(async () => {
+    if (noBrowser) return
+    broker = await startConsoleBroker({ databaseUrl: await databaseUrl() })
+    browser = await launch()
+  })
+  after(async () => {
+    if (!noBrowser) await broker.stop()
+  })
+  const visit = async (path: string, options: PageOptions = {}) => {
+    const opened = await openPage(browser, `${broker.url}/console/${path}`, options)
+    await settled(opened.page)
+    return opened
+  }
+  return {
+    get broker() {
+      return broker
+    },
+    get browser() {
+      return browser
+    },
+    get: async <T>(path: string) => (await fetch(`${broker.url}${path}`)).json() as Promise<T>,
+    visit,
+    async looksRight(path, options = {}) {
+      for (const [theme, width] of [
+        ['light', 1_280],
+        ['dark', NARROW_PX],
+      ] as const) {
+        const opened = await visit(path, { theme, width, ...options })
+        const name = `${path.replaceAll(/sha256:([0-9a-f]{8})[0-9a-f]+/g, '$1').replaceAll(/[^\w.-]+/g, '-') || 'start'}`
+        await screenshot(opened.page, `${name}-${theme}-${width}`)
+        assert.deepEqual(await axeViolations(opened.page), [], `${path} ${theme} ${width}`)
+        assert.ok((await overflowPx(opened.page)) <= 0, `${path} is wider than ${width} px`)
+        await opened.close()
+      }
+    },
+    async keepsBounds(path) {
+      const opened = await openPage(browser, 'about:blank')
+      const { page } = opened
+      const asked: string[] = []
+      let bytes = 0
+      const session = await page.context().newCDPSession(page)
+      await session.send('Network.enable')
+      const own = new Set<string>()
+      session.on('Network.requestWillBeSent', ({ requestId, request }) => {
+        if (new URL(request.url).pathname.startsWith('/console/')) return
+        own.add(requestId)
+        asked.push(request.url)
+      })
+      session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+        if (own.has(requestId)) bytes += encodedDataLength
+      })
+      await page.goto(`${broker.url}/console/${path}`)
+      await settled(page)
+      await page.context().close()
+      assert.ok(asked.length <= MAX_REQUESTS, `${path} asked ${asked.join('\n')}`)
+      assert.ok(bytes <= MAX_BYTES, `${path} read ${bytes} bytes`)
+    },
+  }
+}
+
+/** Waits until nothing is loading: a part that was loaded may begin to load another one. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator('h1').first().waitFor()
+  await page.waitForLoadState('networkidle')
+  for (let quiet = 0; quiet < QUIET_LOOKS; ) {
+    await page.waitForTimeout(LOOK_MS)
+    const isLoading = await evaluate<boolean>(page, `document.querySelector('.loading') !== null`)
+    quiet = isLoading ? 0 : quiet + 1
+  }
+}
+
+/** The texts of all elements, without blanks around them. */
+export const textsOf = async (page: Page, selector: string): Promise<string[]> =>
+  (await page.locator(selector).allInnerTexts()).map((text) => text.trim())
+
+/** The text of an element as it is rendered. */
+export const textOf = (page: Page, selector: string): Promise<string> =>
+  evaluate(page, `document.querySelector(${JSON.stringify(selector)}).innerText`)
+
+/** How many rows a table has, by the words above it. */
+export async function rowsOf(page: Page, table: string): Promise<number> {
+  const text = await page.getByLabel(table, { exact: true }).locator('.table-tools').first().textContent()
+  return Number(/^([\d,]+) row/.exec(text!.trim())![1]!.replaceAll(',', ''))
+}

@@ -1,0 +1,124 @@
+/** What the metrics tell of the broker: requests, refusals, jobs and tables. */
+import type { Metrics } from './metrics.ts'
+
+const REQUESTS = 'broker_http_request_duration_seconds_count'
+const SECONDS = 'broker_http_request_duration_seconds_sum'
+const JOB_ENDED = 'broker_job_last_success_timestamp_seconds'
+
+const WANTED = new Set([
+  REQUESTS,
+  SECONDS,
+  JOB_ENDED,
+  'process_start_time_seconds',
+  'process_resident_memory_bytes',
+  'nodejs_eventloop_lag_p99_seconds',
+])
+
+/** All of the broker but the buckets of its histograms. */
+export const isWanted = (name: string): boolean =>
+  WANTED.has(name) || (/^(broker_|svc_supplychain_)/.test(name) && !/_bucket$/.test(name))
+
+export interface RouteRequests {
+  readonly method: string
+  readonly route: string
+  readonly answered: number
+  /** 4xx: the request was not right, or not allowed. */
+  readonly refused: number
+  /** 5xx: the broker or its database could not. */
+  readonly failed: number
+  readonly meanMs: number
+}
+
+const MS_PER_SECOND = 1_000
+
+/** Requests since the start of the process, writes first, then by their number. */
+export function requestsOf(metrics: Metrics): RouteRequests[] {
+  const byRoute = new Map<string, RouteRequests & { seconds: number }>()
+  for (const { labels, value } of metrics.all(REQUESTS)) {
+    const { method = '', route = '', status = '' } = labels
+    const key = `${method} ${route}`
+    const seconds = metrics.sum(SECONDS, labels) ?? 0
+    const known = byRoute.get(key) ?? { method, route, answered: 0, refused: 0, failed: 0, meanMs: 0, seconds: 0 }
+    byRoute.set(key, {
+      ...known,
+      answered: known.answered + (/^[23]/.test(status) ? value : 0),
+      refused: known.refused + (status.startsWith('4') ? value : 0),
+      failed: known.failed + (status.startsWith('5') ? value : 0),
+      seconds: known.seconds + seconds,
+    })
+  }
+  return [...byRoute.values()]
+    .map(({ seconds, ...one }) => ({ ...one, meanMs: (seconds * MS_PER_SECOND) / Math.max(totalOf(one), 1) }))
+    .sort((a, b) => Number(isWrite(b)) - Number(isWrite(a)) || totalOf(b) - totalOf(a))
+}
+
+export const totalOf = ({ answered, refused, failed }: RouteRequests): number => answered + refused + failed
+export const isWrite = ({ method }: RouteRequests): boolean => method !== 'GET' && method !== 'HEAD'
+export const REQUEST_COUNTER = REQUESTS
+
+export interface JobState {
+  readonly job: string
+  /** Milliseconds since 1970, in any process. */
+  readonly endedAt: number
+  readonly durationMs: number | null
+  readonly passes: number
+  /** Passes of this process that did not end well, by outcome. */
+  readonly others: readonly { readonly outcome: string; readonly count: number }[]
+  readonly isLate: boolean
+}
+
+const HOUR_MS = 3_600_000
+/**
+ * Three times the longest interval that jobs have by default. No route tells the configured ones, so a job that was
+ * given a longer interval looks late.
+ */
+const LATE_MS = 3 * HOUR_MS
+/** This one is daily. */
+const LATE_MS_BY_JOB: Readonly<Record<string, number>> = { 'version-check': 72 * HOUR_MS }
+/** Another process ran the job, or the pass goes on in the next one. */
+const FINE = ['done', 'capped', 'skipped']
+
+/** Jobs that have ended well at some time, the late ones first. */
+export function jobsOf(metrics: Metrics, nowMs: number): JobState[] {
+  return metrics
+    .all(JOB_ENDED)
+    .filter(({ value }) => value > 0)
+    .map(({ labels: { job = '' }, value }) => {
+      const endedAt = value * MS_PER_SECOND
+      const seconds = metrics.sum('broker_job_duration_seconds', { job })
+      const outcomes = metrics.values('broker_job_passes_total', 'outcome').map((outcome) => ({
+        outcome,
+        count: metrics.sum('broker_job_passes_total', { job, outcome }) ?? 0,
+      }))
+      return {
+        job,
+        endedAt,
+        durationMs: seconds === null ? null : seconds * MS_PER_SECOND,
+        passes: outcomes.reduce((sum, { count }) => sum + count, 0),
+        others: outcomes.filter(({ outcome, count }) => count > 0 && !FINE.includes(outcome)),
+        isLate: nowMs - endedAt > (LATE_MS_BY_JOB[job] ?? LATE_MS),
+      }
+    })
+    .sort((a, b) => Number(b.isLate) - Number(a.isLate) || (a.job < b.job ? -1 : 1))
+}
+
+export interface TableSize {
+  readonly table: string
+  readonly bytes: number
+  readonly rows: number | null
+  readonly deadRows: number | null
+}
+
+/** The largest tables of the database. */
+export function tablesOf(metrics: Metrics, most: number): TableSize[] {
+  return metrics
+    .all('broker_db_table_bytes')
+    .map(({ labels: { table = '' }, value }) => ({
+      table,
+      bytes: value,
+      rows: metrics.sum('broker_db_table_rows', { table }),
+      deadRows: metrics.sum('broker_db_table_dead_rows', { table }),
+    }))
+    .sort((a, b) => b.bytes - a.bytes)
+    .slice(0, most)
+}

@@ -1,0 +1,202 @@
+/** The start: what needs a look, the most urgent first, and what is not known. */
+import { useMemo } from 'preact/hooks'
+import type { Params } from '../../api/client.ts'
+import { type Reading, useRead } from '../../api/query.ts'
+import { counted } from '../../parts/plural.ts'
+import { Loading, Stale } from '../../parts/states.tsx'
+import { Badge } from '../../parts/text.tsx'
+import { href } from '../../place.ts'
+import { EmptyBroker } from './empty-broker.tsx'
+import {
+  denialsLine,
+  dropsLine,
+  edgesLine,
+  findingsLine,
+  isEmptyBroker,
+  type Line,
+  type Look,
+  type Other,
+  type Part,
+  partialLine,
+  silentLine,
+  type Target,
+  URGENT,
+  unscannedLine,
+  urgentLine,
+} from './lines.ts'
+import '../lists.css'
+import './start.css'
+
+const HOUR_MS = 3_600_000
+const DAY_HOURS = 24
+const MAX_VULNERABILITIES = 100
+const MAX_EDGES = 200
+const MAX_DENIALS = 200
+/** Rows of each part, among which are the examples. */
+const MAX_GAPS = 20
+
+type VulnerabilityQuery = NonNullable<Params<'/vulnerabilities'>['query']>
+
+/** The most urgent first. */
+const ORDER: readonly Part[] = ['urgent', 'denials', 'drops', 'silent', 'findings', 'edges', 'unscanned', 'partial']
+const NAMES: Readonly<Record<Part, string>> = {
+  urgent: 'Vulnerabilities in use',
+  denials: 'Denials by the kernel',
+  drops: 'New drops',
+  silent: 'Silent nodes',
+  findings: 'CPU and memory',
+  edges: 'New connections',
+  unscanned: 'Images without a report',
+  partial: 'Partial seccomp profiles',
+}
+
+interface Read {
+  readonly part: Part
+  readonly line: Line | null
+  readonly failed: Reading<unknown> | null
+}
+
+/** A day ago by the hour, so that the question stays the same for a while. */
+const dayAgo = () => new Date((Math.floor(Date.now() / HOUR_MS) - DAY_HOURS) * HOUR_MS).toISOString()
+
+export default function Start() {
+  const since = useMemo(dayAgo, [])
+  const coverage = useRead('/coverage', { query: { limit: MAX_GAPS } })
+  const vulnerabilities = useRead('/vulnerabilities', {
+    query: {
+      tier: URGENT.tier.join(','),
+      in_use: URGENT.in_use.join(','),
+      running: 'true',
+      limit: MAX_VULNERABILITIES,
+    } as unknown as VulnerabilityQuery,
+  })
+  const edges = useRead('/flows/edges', { query: { since: '24h', verdict: ['!DROP'], limit: MAX_EDGES } })
+  const drops = useRead('/flows/edges', { query: { since: '24h', verdict: ['DROP'], limit: MAX_EDGES } })
+  const denials = useRead('/seccomp/denials', { query: { since, limit: MAX_DENIALS } })
+  const findings = useRead('/compute/findings', {})
+  if (coverage.data !== undefined && isEmptyBroker(coverage.data)) return <EmptyBroker />
+  const reads: Readonly<Record<Part, Read>> = {
+    urgent: lineOf('urgent', vulnerabilities, urgentLine),
+    edges: lineOf('edges', edges, edgesLine),
+    drops: lineOf('drops', drops, dropsLine),
+    silent: lineOf('silent', coverage, silentLine),
+    unscanned: lineOf('unscanned', coverage, unscannedLine),
+    partial: lineOf('partial', coverage, partialLine),
+    findings: lineOf('findings', findings, findingsLine),
+    // Without the coverage an empty list of denials says nothing.
+    denials:
+      denials.data !== undefined && denials.data.length === 0
+        ? lineOf('denials', coverage, (known) => denialsLine([], known, MAX_DENIALS))
+        : lineOf('denials', denials, (rows) => denialsLine(rows, coverage.data ?? NO_COVERAGE, MAX_DENIALS)),
+  }
+  const all = ORDER.map((part) => reads[part])
+  const lines = all.flatMap(({ line }) => line ?? [])
+  const looks = lines.filter((line): line is Look => line.state === 'look')
+  const failed = all.filter((one) => one.failed !== null)
+  const isReading = all.some(({ line, failed: failure }) => line === null && failure === null)
+  const totals = coverage.data
+  return (
+    <>
+      <h1>What needs a look</h1>
+      {totals && (
+        <p class="lead">
+          The broker knows <a href={href(['nodes'])}>{counted(totals.nodes?.totals?.total ?? 0, 'node')}</a>,{' '}
+          <a href={href(['workloads'])}>{counted(totals.workloads?.totals?.total ?? 0, 'workload')}</a> and{' '}
+          <a href={href(['images'])}>{counted(totals.images?.totals?.total ?? 0, 'running image')}</a>.
+        </p>
+      )}
+      {[coverage, vulnerabilities, edges, drops, denials, findings].some(
+        (one) => one.data !== undefined && one.error,
+      ) && <Stale reading={[coverage, vulnerabilities, edges, drops, denials, findings].find((one) => one.error)!} />}
+      {looks.length > 0 && (
+        <ol class="looks">
+          {looks.map((look) => (
+            <LookItem key={look.key} look={look} />
+          ))}
+        </ol>
+      )}
+      {isReading && <Loading />}
+      {!isReading && looks.length === 0 && failed.length < all.length && (
+        <p class="verdict">
+          {failed.length > 0 || lines.some(({ state }) => state === 'unknown')
+            ? 'Nothing of what is known needs a look.'
+            : 'Nothing needs a look.'}
+        </p>
+      )}
+      {failed.length > 0 && <Failed reads={failed} />}
+      <Others title="Not known" lines={lines.filter((one): one is Other => one.state === 'unknown')} />
+      <Others title="Looked at, and clear" lines={lines.filter((one): one is Other => one.state === 'clear')} />
+    </>
+  )
+}
+
+const NO_COVERAGE = { images: null, containers: null, nodes: null, workloads: null } as never
+
+function lineOf<T>(part: Part, reading: Reading<T>, make: (data: T) => Line): Read {
+  const { data, error } = reading
+  if (data !== undefined) return { part, line: make(data), failed: null }
+  return { part, line: null, failed: error === null ? null : reading }
+}
+
+const linkOf = ({ segments, query }: Target) => href(segments, query)
+const number = new Intl.NumberFormat()
+
+function LookItem({ look: { tone, count, isAtLeast, title, detail, examples, to } }: { look: Look }) {
+  return (
+    <li class={`look ${tone}`}>
+      <h2>
+        <a href={linkOf(to)}>
+          {isAtLeast && 'At least '}
+          <span class="look-count">{number.format(count)}</span> {title}
+        </a>
+      </h2>
+      <p class="faint">{detail}</p>
+      {examples.length > 0 && (
+        <ul class="look-examples">
+          {examples.map((one) => (
+            <li key={`${one.text} ${one.note}`}>
+              <a href={linkOf(one.to)}>{one.text}</a>
+              {one.note !== undefined && <span class="faint"> {one.note}</span>}
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  )
+}
+
+function Failed({ reads }: { reads: readonly Read[] }) {
+  const causes = [...new Set(reads.map(({ failed }) => failed!))]
+  return (
+    <div class="section">
+      <h2 id="failed">Could not be asked</h2>
+      {causes.map((reading) => {
+        const names = reads.filter(({ failed }) => failed === reading).map(({ part }) => NAMES[part])
+        return (
+          <p key={names[0]} role="alert">
+            <Badge tone="bad">failed</Badge> {names.join(', ')}: {reading.error?.message}{' '}
+            <button type="button" class="quiet" onClick={() => reading.refetch()}>
+              Try again
+            </button>
+          </p>
+        )
+      })}
+    </div>
+  )
+}
+
+function Others({ title, lines }: { title: string; lines: readonly Other[] }) {
+  if (lines.length === 0) return null
+  return (
+    <div class="section">
+      <h2>{title}</h2>
+      <ul class="plain-list">
+        {lines.map(({ key, title: text, to }) => (
+          <li key={key}>
+            <a href={linkOf(to)}>{NAMES[key]}</a> <span class="faint">{text}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}

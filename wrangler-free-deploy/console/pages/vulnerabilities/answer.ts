@@ -1,0 +1,68 @@
+/** The answer to "does this vulnerability run anywhere", in words that claim no more than is known. */
+
+import { counted } from '../../parts/plural.ts'
+
+export interface Known {
+  /** Images of the inventory that have it; null where no report of an image in the inventory names it. */
+  readonly images: number | null
+  /** Workloads with a running container of such an image. */
+  readonly runningWorkloads: number
+  /** Workloads that run or ran such an image. */
+  readonly workloads: number
+  /** Whether the lists were cut, so that the counts are lower limits. */
+  readonly isCut: boolean
+  /** Whether all that runs was found by the tag of an image alone. */
+  readonly isGuess: boolean
+}
+
+/** How many running images there are, and how many of them have no report; null where it could not be counted. */
+export interface Scanned {
+  readonly running: number
+  readonly withoutReport: number
+}
+
+export interface Verdict {
+  readonly word: 'Running' | 'Not seen running' | 'Not known'
+  readonly tone: 'bad' | 'warn' | 'good'
+  readonly sentences: readonly string[]
+}
+
+export function verdictOf(known: Known, scanned: Scanned | null): Verdict {
+  const { images, runningWorkloads, workloads, isCut, isGuess } = known
+  if (runningWorkloads > 0) {
+    const atLeast = isCut ? 'at least ' : ''
+    const running = `${atLeast}${counted(runningWorkloads, 'workload')} ${
+      runningWorkloads === 1 ? 'runs' : 'run'
+    } a container of an image that has it.`
+    return {
+      word: 'Running',
+      tone: 'bad',
+      sentences: [
+        capital(running),
+        ...(isGuess ? ['All of it rests on tags of images, which may have moved.'] : []),
+        ...(scanned === null || scanned.withoutReport > 0 ? [gapOf(scanned, 'It may be in more')] : []),
+      ],
+    }
+  }
+  const found =
+    images === null
+      ? 'No report of an image in the inventory names it.'
+      : `${counted(images, 'image')} ${images === 1 ? 'has' : 'have'} it, which ${counted(workloads, 'workload')} ran; ` +
+        `no container was seen to run ${images === 1 ? 'it' : 'one'} now.`
+  const gap = scanned === null || scanned.running === 0 || scanned.withoutReport > 0
+  if (gap) return { word: 'Not known', tone: 'warn', sentences: [found, gapOf(scanned, 'It may run in them')] }
+  return {
+    word: 'Not seen running',
+    tone: 'good',
+    sentences: [found, `Each of ${counted(scanned.running, 'running image')} has a report.`],
+  }
+}
+
+function gapOf(scanned: Scanned | null, so: string): string {
+  if (scanned === null) return 'How many running images have no report could not be counted.'
+  if (scanned.running === 0) return 'No running image is known: agents have posted no containers.'
+  const { withoutReport: count } = scanned
+  return `${so}: ${counted(count, 'running image')} ${count === 1 ? 'has' : 'have'} no report.`
+}
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

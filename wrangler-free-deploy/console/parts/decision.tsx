@@ -1,0 +1,50 @@
+/** Decisions about vulnerabilities, in words. */
+import type { Answer } from '../api/client.ts'
+import { Badge, Digest, type Tone, Workload } from './text.tsx'
+
+type Decision = Answer<'/vulnerabilities/{id}/decisions'>['items'][number]
+
+const WORDS: Readonly<Record<Decision['decision'], { readonly word: string; readonly tone: Tone }>> = {
+  accepted: { word: 'accepted', tone: 'info' },
+  not_affected: { word: 'not affected', tone: 'good' },
+  will_not_fix: { word: 'will not fix', tone: 'info' },
+  fixed: { word: 'fixed', tone: 'good' },
+  affected: { word: 'affected', tone: 'bad' },
+  under_investigation: { word: 'under investigation', tone: 'warn' },
+}
+
+export function DecisionBadge({ decision }: { decision: Decision['decision'] }) {
+  const { word, tone } = WORDS[decision]
+  return <Badge tone={tone}>{word}</Badge>
+}
+
+/** Where a decision holds. */
+export function Scope({ scope }: { scope: Decision['scope'] }) {
+  switch (scope.type) {
+    case 'workload':
+      return <Workload {...scope} />
+    case 'image':
+      return <Digest digest={scope.digest} />
+    case 'repository':
+      return <span>all images of {scope.repository}</span>
+    case 'namespace':
+      return <span>namespace {scope.namespace}</span>
+    case 'all':
+      return <span>everywhere</span>
+  }
+}
+
+export function scopeText(scope: Decision['scope']): string {
+  switch (scope.type) {
+    case 'workload':
+      return `${scope.namespace}/${scope.kind}/${scope.name}`
+    case 'image':
+      return scope.digest
+    case 'repository':
+      return scope.repository
+    case 'namespace':
+      return `namespace ${scope.namespace}`
+    case 'all':
+      return 'all'
+  }
+}

@@ -1,0 +1,36 @@
+/** Downloads of documents: a link cannot send the token, so the document is read and offered as a file. */
+import { useState } from 'preact/hooks'
+import { ApiError, call, errorOf } from '../api/client.ts'
+import { download } from './csv.ts'
+
+/** A button that reads an address of the broker, and offers what comes as a file. */
+export function DownloadButton({ label, url, file }: { label: string; url: string; file: string }) {
+  const [isReading, setReading] = useState(false)
+  const [fault, setFault] = useState<string | null>(null)
+  const read = async () => {
+    setReading(true)
+    setFault(null)
+    try {
+      const response = await call(new Request(url))
+      const text = await response.text()
+      if (!response.ok) throw errorOf(response, text)
+      download(file, response.headers.get('content-type') ?? 'application/json', text)
+    } catch (error) {
+      setFault(error instanceof ApiError ? error.message : 'It could not be read.')
+    } finally {
+      setReading(false)
+    }
+  }
+  return (
+    <>
+      <button type="button" disabled={isReading} onClick={() => void read()}>
+        {isReading ? 'Reading…' : label}
+      </button>
+      {fault !== null && (
+        <span class="faint" role="status">
+          {fault}
+        </span>
+      )}
+    </>
+  )
+}
