@@ -1,10 +1,7 @@
 /** Edges of flows: names of their sides, links to what is behind them, and the words for what was seen. */
-import type { Item } from '../api/client.ts'
+import type { Edge, Side } from '../api/edge.ts'
 import { href, type Query } from '../place.ts'
 import { Badge, Workload, type WorkloadName } from './text.tsx'
-
-export type Edge = Item<'/flows/edges'>
-export type Side = Edge['from']
 
 /** A verdict as a word; the agent saw no answer to a SYN, and does not know why. */
 export const VERDICT_WORDS = { ALLOW: 'allowed', DROP: 'dropped' } as const
@@ -17,7 +14,7 @@ export function Verdict({ verdict }: { verdict: string | null }) {
         {VERDICT_WORDS.DROP}
       </Badge>
     )
-  return verdict === 'ALLOW' ? <Badge tone="good">{VERDICT_WORDS.ALLOW}</Badge> : <Badge>{verdict ?? 'unknown'}</Badge>
+  return <Badge>{verdict === 'ALLOW' ? VERDICT_WORDS.ALLOW : (verdict ?? 'unknown')}</Badge>
 }
 
 /** The workload of a side; null for all that is none. */

@@ -1,7 +1,8 @@
 /** The three columns: callers, the workload, callees. */
+import type { Edge } from '../../api/edge.ts'
 import { itemsOf, usePages } from '../../api/query.ts'
 import { useWindow } from '../../frame/window-picker.tsx'
-import { type Edge, workloadText } from '../../parts/edge.tsx'
+import { workloadText } from '../../parts/edge.tsx'
 import { Stale } from '../../parts/states.tsx'
 import { Badge, type WorkloadName } from '../../parts/text.tsx'
 import { Time } from '../../parts/time.tsx'

@@ -1,9 +1,11 @@
 /** A column of edges: the peers on one side of the workload. */
+
 import { type Answer, addressOf, type Params } from '../../api/client.ts'
+import type { Edge } from '../../api/edge.ts'
 import type { PagedReading } from '../../api/query.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { csvText, download } from '../../parts/csv.ts'
-import { type Edge, flowsHref, SideName, seenByText, sideText, Verdict, workloadText } from '../../parts/edge.tsx'
+import { flowsHref, SideName, seenByText, sideText, Verdict, workloadText } from '../../parts/edge.tsx'
 import { Empty, Failure, Loading } from '../../parts/states.tsx'
 import { Count, type WorkloadName } from '../../parts/text.tsx'
 import { Ago, Time } from '../../parts/time.tsx'
