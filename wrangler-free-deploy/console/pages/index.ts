@@ -17,6 +17,7 @@ export interface PageEntry {
 
 /** In the order of the menu; the start page has the empty segment. */
 export const PAGES: Readonly<Record<string, PageEntry>> = {
+  map: { title: 'Map', load: () => import('./map/index.tsx'), isListed: true, hasWindow: true },
   focus: { title: 'Focus', load: () => import('./focus/index.tsx'), hasWindow: true },
   nodes: { title: 'Nodes', load: () => import('./nodes/list.tsx'), isListed: true },
 }
