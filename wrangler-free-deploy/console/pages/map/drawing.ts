@@ -137,6 +137,7 @@ export class Drawing {
       {
         ...{ graph: this.#graph, lines: this.#lines, positions: this.#layout.positions, view: this.#view },
         ...{ palette: this.#palette, centre: this.#hovered ?? this.#selected, selected: this.#selected },
+        isMoving: !this.#layout.isSettled || this.#pressed?.hasMoved === true,
       },
       this.#width,
       this.#height,
@@ -206,6 +207,7 @@ export class Drawing {
     if (pressed === null || pressed.id !== pointerId) return
     this.#pressed = null
     this.#layout.release()
+    this.#draw()
     const node = pressed.node === null ? undefined : this.#graph.nodes[pressed.node]
     if (isDone && !pressed.hasMoved && node !== undefined) this.#onChoose(node)
   }

@@ -51,7 +51,7 @@ const nodeColumn = (title: string, nodeOf: (row: Row) => MapNode): Column<Row> =
   title,
   cell: (row) => <NodeLink node={nodeOf(row)} />,
   text: (row) => nodeOf(row).id,
-  width: '24%',
+  width: '20%',
 })
 
 const COLUMNS: readonly Column<Row>[] = [
@@ -61,13 +61,13 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Ports',
     cell: ({ edge }) => portsText(edge),
     text: ({ edge }) => portsOf(edge).join(' '),
-    width: '14%',
+    width: '17%',
   },
   {
     title: 'Verdict',
     cell: ({ edge }) => <Verdict verdict={edge.isDropped ? 'DROP' : 'ALLOW'} />,
     text: ({ edge }) => (edge.isDropped ? 'dropped' : 'allowed'),
-    width: '5.5rem',
+    width: '6.5rem',
   },
   {
     title: 'Flows',
@@ -80,11 +80,13 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'First seen',
     cell: ({ edge }) => <Time at={edge.firstSeenAt} />,
     text: ({ edge }) => edge.firstSeenAt,
+    width: '8.5rem',
   },
   {
     title: 'Newest new flow',
     cell: ({ edge }) => <Ago at={edge.lastNewAt} />,
     text: ({ edge }) => edge.lastNewAt,
+    width: '8.5rem',
   },
   {
     title: 'Focus',

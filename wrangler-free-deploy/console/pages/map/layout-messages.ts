@@ -9,6 +9,8 @@ export interface StartLayout {
   readonly radii: Float32Array
   /** Index of the first and the second node of each link. */
   readonly links: Uint32Array
+  /** The open namespace of each node, by a number; -1 for none. Nodes of one stay near each other. */
+  readonly groups: Int32Array
   /** 1 moves everything; less lets a graph that is known for the most part settle again. */
   readonly heat: number
   /** Whether to send the end of the movement only. */

@@ -64,6 +64,7 @@ export class Layout {
     this.isSettled = false
     const start: StartLayout = {
       ...{ type: 'start', generation: ++this.#generation, positions: this.positions.slice(), onlyFinal },
+      groups: groupsOf(nodes),
       radii: Float32Array.from(nodes, radiusOf),
       links: Uint32Array.from([...pairs].flatMap((pair) => pair.split(',').map(Number))),
       heat: fresh > nodes.length / 2 ? HEAT_OF_ALL : HEAT_OF_FEW,
@@ -105,4 +106,13 @@ export class Layout {
       this.#known.set(id, { x: positions[2 * i]!, y: positions[2 * i + 1]! })
     this.#onMove()
   }
+}
+
+function groupsOf(nodes: readonly MapNode[]): Int32Array {
+  const numbers = new Map<string, number>()
+  return Int32Array.from(nodes, ({ kind, namespace }) => {
+    if (namespace === null || kind === 'namespace') return -1
+    if (!numbers.has(namespace)) numbers.set(namespace, numbers.size)
+    return numbers.get(namespace)!
+  })
 }

@@ -13,13 +13,19 @@ import {
 import type { FromLayout, StartLayout, ToLayout } from './layout-messages.ts'
 
 const STEP_MS = 16
+/** Small graphs take several steps between two pictures. */
+const STEP_BUDGET_MS = 8
+/** The first picture of a new graph comes after this time, when its worst knots are gone. */
+const FIRST_BUDGET_MS = 120
 /** With fewer steps than the default of 300, since each takes some milliseconds. */
 const ALPHA_DECAY = 0.04
 const HEAT_OF_DRAG = 0.15
-const GAP_PX = 8
+const GAP_PX = 12
 const LINK_PX = 70
 
-type Body = SimulationNodeDatum & { readonly radius: number }
+const GROUP_STRENGTH = 0.25
+
+type Body = SimulationNodeDatum & { readonly radius: number; readonly group: number }
 type Link = SimulationLinkDatum<Body>
 
 let simulation: Simulation<Body, Link> | null = null
@@ -37,7 +43,7 @@ function start(given: StartLayout): void {
   generation = given.generation
   onlyFinal = given.onlyFinal
   const bodies = Array.from(given.radii, (radius, i): Body => {
-    return { radius, x: given.positions[2 * i]!, y: given.positions[2 * i + 1]! }
+    return { radius, group: given.groups[i]!, x: given.positions[2 * i]!, y: given.positions[2 * i + 1]! }
   })
   const links: Link[] = []
   for (let i = 0; i < given.links.length; i += 2)
@@ -54,29 +60,48 @@ function start(given: StartLayout): void {
     .force(
       'charge',
       forceManyBody<Body>()
-        .strength(({ radius }) => -18 * radius)
+        .strength(({ radius }) => -30 * radius)
         .distanceMax(900),
     )
     .force(
       'collide',
       forceCollide<Body>(({ radius }) => radius + GAP_PX),
     )
+    .force('group', forceGroup(bodies))
     .force('x', forceX<Body>(0).strength(0.05))
     .force('y', forceY<Body>(0).strength(0.07))
   if (onlyFinal) finish()
-  else go()
+  else step(given.heat === 1 ? FIRST_BUDGET_MS : STEP_BUDGET_MS)
+}
+
+/** Draws the nodes of a group to their middle. */
+function forceGroup(bodies: readonly Body[]): (alpha: number) => void {
+  const groups = Map.groupBy(bodies, ({ group }) => group)
+  groups.delete(-1)
+  return (alpha) => {
+    for (const members of groups.values()) {
+      const x = members.reduce((sum, one) => sum + one.x!, 0) / members.length
+      const y = members.reduce((sum, one) => sum + one.y!, 0) / members.length
+      for (const one of members) {
+        one.vx! += (x - one.x!) * GROUP_STRENGTH * alpha
+        one.vy! += (y - one.y!) * GROUP_STRENGTH * alpha
+      }
+    }
+  }
 }
 
 const lengthOf = (source: unknown, target: unknown) => LINK_PX + (source as Body).radius + (target as Body).radius
 
 function go(): void {
   clearTimeout(timer)
-  timer = setTimeout(step, STEP_MS)
+  timer = setTimeout(step, STEP_MS, STEP_BUDGET_MS)
 }
 
-function step(): void {
+function step(budgetMs: number): void {
   if (simulation === null) return
-  simulation.tick()
+  const until = performance.now() + budgetMs
+  do simulation.tick()
+  while (performance.now() < until && simulation.alpha() >= simulation.alphaMin())
   const isSettled = simulation.alpha() < simulation.alphaMin()
   send(isSettled)
   if (!isSettled) go()

@@ -1,4 +1,8 @@
-/** Draws the map on a canvas. Edges of one look are one path, since each stroke costs more than its lines. */
+/**
+ * Draws the map on a canvas. Without a graphics card, lines of one pixel are fast in paths of some dozens, and wider
+ * lines only one by one: 2 000 lines of 1.5 pixels took 14 ms, and 100 ms and more in one path. So while the map moves,
+ * lines are as thin as a pixel.
+ */
 import type { Graph, MapNode } from './graph.ts'
 import type { Palette } from './palette.ts'
 import { radiusOf, widthOf } from './shapes.ts'
@@ -14,6 +18,7 @@ export interface Scene {
   /** The node under the pointer, or the selected one: all but its edges fade. */
   readonly centre: number | null
   readonly selected: number | null
+  readonly isMoving: boolean
 }
 
 export interface Line {
@@ -32,11 +37,12 @@ export function linesOf({ nodes, edges }: Graph): Line[] {
 }
 
 const FADED = 0.12
-const USUAL = 0.55
+const USUAL = 0.4
 /** The two directions of a pair run beside each other. */
 const BESIDE_PX = 2.5
 const ARROW_PX = 5
 const DASH = [6, 4]
+const FINE_BATCH = 32
 
 export function paint(context: CanvasRenderingContext2D, scene: Scene, width: number, height: number, ratio: number) {
   const { view, palette } = scene
@@ -44,7 +50,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, width: nu
   context.fillStyle = palette.ground
   context.fillRect(0, 0, width, height)
   context.setTransform(ratio * view.scale, 0, 0, ratio * view.scale, ratio * view.x, ratio * view.y)
-  paintEdges(context, scene)
+  paintEdges(context, scene, 1 / (ratio * view.scale))
   const near = nearOf(scene)
   paintNodes(context, scene, near)
   context.setTransform(ratio, 0, 0, ratio, 0, 0)
@@ -62,8 +68,9 @@ function nearOf({ centre, lines }: Scene): ReadonlySet<number> | null {
   return near
 }
 
-function paintEdges(context: CanvasRenderingContext2D, scene: Scene): void {
-  const { lines, palette, centre } = scene
+/** `hairline` is the width of one pixel of the screen. */
+function paintEdges(context: CanvasRenderingContext2D, scene: Scene, hairline: number): void {
+  const { lines, palette, centre, isMoving } = scene
   const groups = new Map<string, Line[]>()
   for (const line of lines) {
     const isNear = centre !== null && (line.from === centre || line.to === centre)
@@ -77,44 +84,81 @@ function paintEdges(context: CanvasRenderingContext2D, scene: Scene): void {
     const group = groups.get(key)!
     const { isDropped, width } = group[0]!
     const isNear = key.startsWith('1')
+    const isFine = isMoving && !isNear
     const colour = isDropped ? palette.bad : isNear ? palette.accent : palette['line-strong']
     context.globalAlpha = isNear ? 1 : centre !== null ? FADED : isDropped ? 0.9 : USUAL
     context.strokeStyle = colour
     context.fillStyle = colour
-    context.lineWidth = width
+    context.lineWidth = isFine ? hairline : width
     context.setLineDash(isDropped ? DASH : [])
-    const [path, heads] = [new Path2D(), new Path2D()]
-    for (const line of group) trace(path, heads, line, scene)
-    context.stroke(path)
+    const arrows = group.flatMap((line) => arrowOf(line, scene) ?? [])
+    strokeAll(context, arrows, isFine ? FINE_BATCH : 1)
     context.setLineDash([])
-    context.fill(heads)
+    fillHeads(context, arrows)
+    for (const line of group) if (line.from === line.to) strokeLoop(context, line, scene)
   }
   context.globalAlpha = 1
 }
 
-function trace(path: Path2D, heads: Path2D, { from, to, isDropped, width }: Line, scene: Scene): void {
-  const { positions, graph } = scene
+interface Arrow {
+  readonly x1: number
+  readonly y1: number
+  /** The tip of its head. */
+  readonly x2: number
+  readonly y2: number
+  /** Direction, as long as the head. */
+  readonly dx: number
+  readonly dy: number
+}
+
+function arrowOf({ from, to, isDropped, width }: Line, { positions, graph }: Scene): Arrow | null {
   const [x1, y1, x2, y2] = [positions[2 * from]!, positions[2 * from + 1]!, positions[2 * to]!, positions[2 * to + 1]!]
   const radius = radiusOf(graph.nodes[to]!)
-  if (from === to) {
-    const loop = radius * 0.6
-    const [x, y] = [x1 + radius * 0.9, y1 - radius * 0.9]
-    path.moveTo(x + loop, y)
-    path.arc(x, y, loop, 0, 2 * Math.PI)
-    return
-  }
   const length = Math.hypot(x2 - x1, y2 - y1)
-  if (length < radius) return
-  const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length]
+  if (from === to || length < radius) return null
+  const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length]
   const beside = isDropped ? 3 * BESIDE_PX : BESIDE_PX
-  const [ox, oy] = [-dy * beside, dx * beside]
+  const [ox, oy] = [-uy * beside, ux * beside]
   const head = ARROW_PX + width
-  const [ex, ey] = [x2 - dx * (radius + 1) + ox, y2 - dy * (radius + 1) + oy]
-  path.moveTo(x1 + ox, y1 + oy)
-  path.lineTo(ex - dx * head, ey - dy * head)
-  heads.moveTo(ex, ey)
-  heads.lineTo(ex - dx * head - dy * head * 0.5, ey - dy * head + dx * head * 0.5)
-  heads.lineTo(ex - dx * head + dy * head * 0.5, ey - dy * head - dx * head * 0.5)
+  const end = radius + 1
+  return { x1: x1 + ox, y1: y1 + oy, x2: x2 - ux * end + ox, y2: y2 - uy * end + oy, dx: ux * head, dy: uy * head }
+}
+
+function strokeAll(context: CanvasRenderingContext2D, arrows: readonly Arrow[], batch: number): void {
+  for (let first = 0; first < arrows.length; first += batch) {
+    context.beginPath()
+    for (const { x1, y1, x2, y2, dx, dy } of arrows.slice(first, first + batch)) {
+      context.moveTo(x1, y1)
+      context.lineTo(x2 - dx, y2 - dy)
+    }
+    context.stroke()
+  }
+}
+
+function fillHeads(context: CanvasRenderingContext2D, arrows: readonly Arrow[]): void {
+  for (let first = 0; first < arrows.length; first += FINE_BATCH) {
+    context.beginPath()
+    for (const { x2, y2, dx, dy } of arrows.slice(first, first + FINE_BATCH)) {
+      context.moveTo(x2, y2)
+      context.lineTo(x2 - dx - dy * 0.5, y2 - dy + dx * 0.5)
+      context.lineTo(x2 - dx + dy * 0.5, y2 - dy - dx * 0.5)
+    }
+    context.fill()
+  }
+}
+
+/** An edge inside of a node. */
+function strokeLoop(context: CanvasRenderingContext2D, { from }: Line, { positions, graph }: Scene): void {
+  const radius = radiusOf(graph.nodes[from]!)
+  context.beginPath()
+  context.arc(
+    positions[2 * from]! + radius * 0.9,
+    positions[2 * from + 1]! - radius * 0.9,
+    radius * 0.6,
+    0,
+    2 * Math.PI,
+  )
+  context.stroke()
 }
 
 function paintNodes(context: CanvasRenderingContext2D, scene: Scene, near: ReadonlySet<number> | null): void {

@@ -17,11 +17,12 @@ export function radiusOf({ kind, flows }: MapNode): number {
 }
 
 const MIN_WIDTH_PX = 0.75
+const WIDTH_PX_PER_DECADE = 0.75
 const MAX_WIDTH_PX = 4.5
 
 /** In steps of half a pixel, so that edges of one width are drawn in one go. */
 export function widthOf({ flows }: Pick<MapEdge, 'flows'>): number {
-  const width = MIN_WIDTH_PX + 0.75 * Math.log10(Math.max(flows, 1))
+  const width = MIN_WIDTH_PX + WIDTH_PX_PER_DECADE * Math.log10(Math.max(flows, 1))
   return Math.min(Math.round(width * 2) / 2, MAX_WIDTH_PX)
 }
 

@@ -9,6 +9,8 @@ export interface View {
 const MIN_SCALE = 0.05
 const MAX_SCALE = 6
 const MARGIN_PX = 40
+/** Of the smaller side: narrow screens have less to give. */
+const MARGIN_PART = 0.08
 /** A graph of few nodes is not blown up. */
 const LARGEST_FIT = 1.4
 
@@ -29,9 +31,10 @@ export function fitted(positions: Float32Array, width: number, height: number): 
     top = Math.min(top, positions[i + 1]!)
     bottom = Math.max(bottom, positions[i + 1]!)
   }
+  const margin = Math.min(MARGIN_PX, MARGIN_PART * Math.min(width, height))
   const fit = Math.min(
-    (width - 2 * MARGIN_PX) / Math.max(right - left, 1),
-    (height - 2 * MARGIN_PX) / Math.max(bottom - top, 1),
+    (width - 2 * margin) / Math.max(right - left, 1),
+    (height - 2 * margin) / Math.max(bottom - top, 1),
   )
   const scale = Math.min(Math.max(fit, MIN_SCALE), LARGEST_FIT)
   return { scale, x: width / 2 - ((left + right) / 2) * scale, y: height / 2 - ((top + bottom) / 2) * scale }
