@@ -31,6 +31,7 @@ const edgesOf = async (query: string): Promise<Edge[]> => {
   const answer = await fetch(`${broker.url}/flows/edges?${query}&order=flows&limit=3000`)
   return ((await answer.json()) as { items: Edge[] }).items
 }
+const list = (page: Page) => page.getByRole('listbox', { name: 'Nodes' })
 const settled = (page: Page) => page.locator('canvas[data-settled=true]').waitFor({ timeout: 60_000 })
 const rowsOf = async (page: Page) => {
   const text = await page
@@ -48,7 +49,7 @@ test('the table has the edges of the API, folded into namespaces', { skip }, asy
   const namespaceEdges = await edgesOf('group=namespace')
   const graph = buildGraph({ namespaceEdges, workloadEdges: [], open: new Set() })
   assert.equal(await rowsOf(page), graph.edges.length + graph.hiddenEdges.length)
-  assert.equal(await page.getByRole('option').count(), graph.nodes.length)
+  assert.equal(await list(page).getByRole('option').count(), graph.nodes.length)
   const cells = page.getByRole('row').nth(1).getByRole('cell')
   const [largest] = graph.edges
   assert.equal((await cells.nth(4).textContent())!.replaceAll(',', ''), String(largest!.flows))
@@ -58,8 +59,7 @@ test('the table has the edges of the API, folded into namespaces', { skip }, asy
 test('a namespace opens by the keyboard, and the address keeps it', { skip }, async () => {
   const opened = await open('')
   const { page } = opened
-  const list = page.getByRole('listbox', { name: 'Nodes' })
-  await list.focus()
+  await list(page).focus()
   await page.keyboard.type('shop')
   await page.getByRole('option', { name: /^shop/, selected: true }).waitFor()
   assert.equal(new URL(page.url()).searchParams.get('selected'), 'namespace:shop')
@@ -72,7 +72,7 @@ test('a namespace opens by the keyboard, and the address keeps it', { skip }, as
   assert.equal(await rowsOf(page), graph.edges.length + graph.hiddenEdges.length)
   // The list still has the focus.
   await page.keyboard.press('End')
-  await page.getByRole('option', { selected: true }).waitFor()
+  await list(page).getByRole('option', { selected: true }).waitFor()
   await page.reload()
   await page.getByRole('option', { name: /^shop\/\s*checkout/ }).waitFor()
   await page.getByRole('link', { name: 'Close shop' }).click()
@@ -224,7 +224,7 @@ for (const theme of ['light', 'dark'] as const)
       const opened = await open('?open=shop&selected=workload:shop/Deployment/checkout', options)
       await opened.page.getByRole('region', { name: 'checkout' }).waitFor()
       await settled(opened.page)
-      assert.equal(await overflowPx(opened.page), 0)
+      assert.ok((await overflowPx(opened.page)) <= 0)
       assert.deepEqual(await axeViolations(opened.page), [])
       await screenshot(opened.page, `map-${theme}-${width}`, { fullPage: true })
       await opened.close()

@@ -63,7 +63,11 @@ export function Focus({ workload }: { workload: WorkloadName }) {
             {peersText(incoming, callersReading.hasNextPage, 'from')} →<br />→{' '}
             {peersText(outgoing, calleesReading.hasNextPage, 'to')}
           </p>
-          <Dropped edges={[...incoming, ...outgoing]} workload={text} />
+          <Dropped
+            edges={[...incoming, ...outgoing]}
+            hasMore={callersReading.hasNextPage || calleesReading.hasNextPage}
+            workload={text}
+          />
           <ul class="focus-links">
             <li>
               <a href={href(['workload', namespace, kind, name])}>Dossier</a>
@@ -99,7 +103,7 @@ export function Focus({ workload }: { workload: WorkloadName }) {
       <p class="faint">
         Flows to the address of a service count as flows to the workload behind it, where that is one. The list of flows
         shows them under the service, and has no flows that are older than what is kept, so it may be shorter than an
-        edge.
+        edge. Where one side’s agent alone reported an edge, the other node may have no agent.
       </p>
     </>
   )
@@ -111,13 +115,20 @@ function peersText(edges: readonly Edge[], hasMore: boolean, direction: 'from' |
   return `${hasMore ? 'at least ' : ''}${peers} ${word}${peers === 1 ? '' : 's'}`
 }
 
-function Dropped({ edges, workload }: { edges: readonly Edge[]; workload: string }) {
+interface DroppedProps {
+  readonly edges: readonly Edge[]
+  readonly hasMore: boolean
+  readonly workload: string
+}
+
+function Dropped({ edges, hasMore, workload }: DroppedProps) {
   const dropped = edges.filter(({ verdict }) => verdict === 'DROP').length
   if (dropped === 0) return null
   return (
     <p>
       <a href={href(['flows'], { workload, verdict: 'DROP' })}>
         <Badge tone="bad">
+          {hasMore && 'at least '}
           {dropped} {dropped === 1 ? 'edge' : 'edges'} dropped
         </Badge>
       </a>

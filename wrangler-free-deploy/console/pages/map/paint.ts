@@ -1,7 +1,7 @@
 /**
  * Draws the map on a canvas. Without a graphics card, lines of one pixel are fast in paths of some dozens, and wider
  * lines only one by one: 2 000 lines of 1.5 pixels took 14 ms, and 100 ms and more in one path. So while the map moves,
- * lines are as thin as a pixel.
+ * lines are as thin as a pixel and have no heads, but for those of the node under the pointer.
  */
 import type { Graph, MapNode } from './graph.ts'
 import type { Palette } from './palette.ts'
@@ -50,9 +50,10 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, width: nu
   context.fillStyle = palette.ground
   context.fillRect(0, 0, width, height)
   context.setTransform(ratio * view.scale, 0, 0, ratio * view.scale, ratio * view.x, ratio * view.y)
-  paintEdges(context, scene, 1 / (ratio * view.scale))
+  const hairline = 1 / (ratio * view.scale)
+  paintEdges(context, scene, hairline)
   const near = nearOf(scene)
-  paintNodes(context, scene, near)
+  paintNodes(context, scene, near, hairline)
   context.setTransform(ratio, 0, 0, ratio, 0, 0)
   paintLabels(context, scene, near, width, height)
 }
@@ -94,7 +95,7 @@ function paintEdges(context: CanvasRenderingContext2D, scene: Scene, hairline: n
     const arrows = group.flatMap((line) => arrowOf(line, scene) ?? [])
     strokeAll(context, arrows, isFine ? FINE_BATCH : 1)
     context.setLineDash([])
-    fillHeads(context, arrows)
+    if (!isFine) fillHeads(context, arrows)
     for (const line of group) if (line.from === line.to) strokeLoop(context, line, scene)
   }
   context.globalAlpha = 1
@@ -161,8 +162,13 @@ function strokeLoop(context: CanvasRenderingContext2D, { from }: Line, { positio
   context.stroke()
 }
 
-function paintNodes(context: CanvasRenderingContext2D, scene: Scene, near: ReadonlySet<number> | null): void {
-  const { graph, positions, palette, selected } = scene
+function paintNodes(
+  context: CanvasRenderingContext2D,
+  scene: Scene,
+  near: ReadonlySet<number> | null,
+  hairline: number,
+): void {
+  const { graph, positions, palette, selected, isMoving } = scene
   for (const [i, node] of graph.nodes.entries()) {
     const [x, y, radius] = [positions[2 * i]!, positions[2 * i + 1]!, radiusOf(node)]
     const [line, fill] = coloursOf(node, palette)
@@ -172,7 +178,7 @@ function paintNodes(context: CanvasRenderingContext2D, scene: Scene, near: Reado
     context.fillStyle = fill
     context.fill()
     context.strokeStyle = line
-    context.lineWidth = i === selected ? 4 : 1.5
+    context.lineWidth = i === selected ? 4 : isMoving ? hairline : 1.5
     context.setLineDash(node.kind === 'unresolved' ? [3, 3] : [])
     context.stroke()
   }
