@@ -1,12 +1,12 @@
 /** The map: namespaces and who calls whom, of which each opens into its workloads. */
-import { useMemo } from 'preact/hooks'
-import { addressOf, type Params } from '../../api/client.ts'
+import { useMemo, useRef } from 'preact/hooks'
+import { type Answer, addressOf, type Params } from '../../api/client.ts'
 import type { Edge } from '../../api/edge.ts'
 import { useRead } from '../../api/query.ts'
 import { useWindow } from '../../frame/window-picker.tsx'
 import { FilterBar } from '../../parts/filter-bar.tsx'
 import { FLOW_FIELDS, flowFieldOf, useFlowFilter } from '../../parts/flow-filter.ts'
-import { Empty, Shown, Stale } from '../../parts/states.tsx'
+import { Empty, Failure, Shown, Stale } from '../../parts/states.tsx'
 import { Time } from '../../parts/time.tsx'
 import { go, hrefWith, usePlace } from '../../place.ts'
 import { EdgeTable } from './edge-table.tsx'
@@ -15,7 +15,7 @@ import { NodeList } from './node-list.tsx'
 import { Narrow, OpenNamespaces } from './notices.tsx'
 import { Panel } from './panel.tsx'
 import { Picture } from './picture.tsx'
-import { askedNamespaces, keptBy, MAX_ANSWER_EDGES, MAX_OPEN } from './requests.ts'
+import { askedNamespaces, keptBy, MAX_ANSWER_EDGES, MAX_OPEN, type MapFilter } from './requests.ts'
 import './map.css'
 
 const NO_EDGES: readonly Edge[] = []
@@ -29,24 +29,19 @@ export default function MapPage() {
   const ofWorkloads: Params<'/flows/edges'> = { query: { ...shared, namespace: askedNamespaces(open, filter) } }
   const outer = useRead('/flows/edges', ofNamespaces)
   const inner = useRead('/flows/edges', ofWorkloads, { enabled: open.length > 0 })
-  // Until the workloads of a namespace are there, it stays closed.
-  const opened = open.length > 0 && inner.data !== undefined ? open.join(' ') : ''
+  const opened = useOpened(open, inner.data, filter)
   const graph = useMemo(
-    () =>
-      buildGraph({
-        namespaceEdges: outer.data?.items ?? NO_EDGES,
-        workloadEdges: opened === '' ? NO_EDGES : inner.data!.items.filter(keptBy(filter)),
-        open: new Set(opened.split(' ').filter((one) => one !== '')),
-      }),
-    [outer.data, opened === '' ? null : inner.data, opened],
+    () => buildGraph({ namespaceEdges: outer.data?.items ?? NO_EDGES, workloadEdges: opened.edges, open: opened.open }),
+    [outer.data, opened],
   )
   return (
     <>
       <h1>Map</h1>
       <FilterBar fields={FLOW_FIELDS} fieldOf={flowFieldOf} />
       <OpenNamespaces open={open} isReading={open.length > 0 && inner.data === undefined && inner.error === null} />
-      {open.length > 0 && inner.error !== null && (
-        <Stale reading={{ ...inner, dataUpdatedAt: inner.dataUpdatedAt || Date.now() }} />
+      {open.length > 0 && inner.data !== undefined && <Stale reading={inner} />}
+      {open.length > 0 && inner.data === undefined && inner.error !== null && (
+        <Failure error={inner.error} retry={inner.refetch} />
       )}
       <Shown reading={outer}>
         {({ asOf, observedSince, unstamped, nextAfter, items }) => (
@@ -64,7 +59,7 @@ export default function MapPage() {
             <Narrow
               graph={graph}
               namespaceEdges={items}
-              isCut={nextAfter !== null || (opened !== '' && inner.data?.nextAfter !== null)}
+              isCut={nextAfter !== null || (inner.data?.nextAfter ?? null) !== null}
               unstamped={Math.max(unstamped, inner.data?.unstamped ?? 0)}
             />
             <Whole graph={graph} hasData={observedSince !== null} url={addressOf('/flows/edges', ofNamespaces)} />
@@ -73,6 +68,26 @@ export default function MapPage() {
       </Shown>
     </>
   )
+}
+
+interface Opened {
+  readonly open: ReadonlySet<string>
+  readonly edges: readonly Edge[]
+}
+
+const NOTHING_OPEN: Opened = { open: new Set(), edges: NO_EDGES }
+
+/** The open namespaces and their edges; until those of another choice are there, the ones before stay. */
+function useOpened(open: readonly string[], data: Answer<'/flows/edges'> | undefined, filter: MapFilter): Opened {
+  const key = JSON.stringify(filter)
+  const now = useMemo(
+    () => (data === undefined ? null : { open: new Set(open), edges: data.items.filter(keptBy(filter)) }),
+    [data, key, JSON.stringify(open)],
+  )
+  const last = useRef<{ readonly key: string; readonly opened: Opened }>({ key, opened: NOTHING_OPEN })
+  if (open.length === 0) last.current = { key, opened: NOTHING_OPEN }
+  else if (now !== null) last.current = { key, opened: now }
+  return last.current.key === key ? last.current.opened : NOTHING_OPEN
 }
 
 function Whole({ graph, hasData, url }: { graph: Graph; hasData: boolean; url: string }) {
