@@ -1,5 +1,6 @@
 /** The nodes as a list: whatever the pointer does on the drawing, the keyboard does here. */
 import { useEffect, useRef } from 'preact/hooks'
+import { useSettled } from '../../hooks.ts'
 import type { MapNode } from './graph.ts'
 
 const TYPING_MS = 800
@@ -15,7 +16,9 @@ export interface NodeListProps {
 const number = new Intl.NumberFormat()
 const optionId = (index: number) => `map-node-${index}`
 
-export function NodeList({ nodes, selected, onSelect, onChoose }: NodeListProps) {
+export function NodeList({ nodes: given, selected, onSelect, onChoose }: NodeListProps) {
+  // In a task of its own: 500 nodes take some time to render, as the graph before took to build.
+  const nodes = useSettled(given, 0)
   const typed = useRef({ text: '', at: 0 })
   const index = selected === null ? -1 : nodes.findIndex(({ id }) => id === selected.id)
   const list = useRef<HTMLDivElement>(null)
