@@ -18,7 +18,12 @@ export interface PageEntry {
 /** In the order of the menu; the start page has the empty segment. */
 export const PAGES: Readonly<Record<string, PageEntry>> = {
   '': { title: 'Start', load: () => import('./start/start.tsx'), isListed: true },
+  map: { title: 'Map', load: () => import('./map/index.tsx'), isListed: true, hasWindow: true },
+  focus: { title: 'Focus', load: () => import('./focus/index.tsx'), hasWindow: true },
   flows: { title: 'Flows', load: () => import('./flows/list.tsx'), isListed: true, hasWindow: true },
+  workloads: { title: 'Workloads', load: () => import('./workloads/list.tsx'), isListed: true },
+  workload: { title: 'Workload', load: () => import('./workload/index.tsx') },
+  policy: { title: 'Policy', load: () => import('./policy/index.tsx'), isListed: true },
   vulnerabilities: { title: 'Vulnerabilities', load: () => import('./vulnerabilities/list.tsx'), isListed: true },
   vulnerability: { title: 'Vulnerability', load: () => import('./vulnerabilities/vulnerability.tsx') },
   images: { title: 'Images', load: () => import('./images/list.tsx'), isListed: true },

@@ -1,0 +1,231 @@
+/** The map: its numbers are those of the API, the address has its state, and the keyboard does what the pointer does. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import type { Edge } from '../../wrangler-free-deploy/console/api/edge.ts'
+import { buildGraph } from '../../wrangler-free-deploy/console/pages/map/graph.ts'
+import { type ConsoleBroker, startConsoleBroker } from './support/broker.ts'
+import { axeViolations, evaluate, launch, noBrowser, openPage, overflowPx, screenshot } from './support/browser.ts'
+import { seededDatabase } from './support/seeded.ts'
+
+const skip = noBrowser
+const MAX_REQUESTS = 6
+const MAX_BYTES = 300_000
+/** Other tests run beside this one, so this is twice what a quiet machine shows. */
+const LONGEST_TASK_MS = 100
+const FEWEST_FRAMES_PER_SECOND = 30
+
+let broker: ConsoleBroker
+let browser: Browser
+before(async () => {
+  if (noBrowser) return
+  broker = await startConsoleBroker({ databaseUrl: await seededDatabase('cluster') })
+  browser = await launch()
+})
+after(async () => {
+  if (!noBrowser) await broker.stop()
+})
+
+const open = (query: string, options = {}) => openPage(browser, `${broker.url}/console/map${query}`, options)
+const edgesOf = async (query: string): Promise<Edge[]> => {
+  const answer = await fetch(`${broker.url}/flows/edges?${query}&order=flows&limit=3000`)
+  return ((await answer.json()) as { items: Edge[] }).items
+}
+const list = (page: Page) => page.getByRole('listbox', { name: 'Nodes' })
+const settled = (page: Page) => page.locator('canvas[data-settled=true]').waitFor({ timeout: 60_000 })
+const rowsOf = async (page: Page) => {
+  const text = await page
+    .getByRole('region', { name: 'Edges of the map', exact: true })
+    .getByRole('status')
+    .textContent()
+  return Number(text!.replace(/ rows?$/, '').replaceAll(',', ''))
+}
+const openParameters = (page: Page) => new URL(page.url()).searchParams.getAll('open')
+
+test('the table has the edges of the API, folded into namespaces', { skip }, async () => {
+  const opened = await open('')
+  const { page } = opened
+  await settled(page)
+  const namespaceEdges = await edgesOf('group=namespace')
+  const graph = buildGraph({ namespaceEdges, workloadEdges: [], open: new Set() })
+  assert.equal(await rowsOf(page), graph.edges.length + graph.hiddenEdges.length)
+  assert.equal(await list(page).getByRole('option').count(), graph.nodes.length)
+  const cells = page.getByRole('row').nth(1).getByRole('cell')
+  const [largest] = graph.edges
+  assert.equal((await cells.nth(4).textContent())!.replaceAll(',', ''), String(largest!.flows))
+  await opened.close()
+})
+
+test('a namespace opens by the keyboard, and the address keeps it', { skip }, async () => {
+  const opened = await open('')
+  const { page } = opened
+  await list(page).focus()
+  await page.keyboard.type('shop')
+  await page.getByRole('option', { name: /^shop/, selected: true }).waitFor()
+  assert.equal(new URL(page.url()).searchParams.get('selected'), 'namespace:shop')
+  await page.keyboard.press('Enter')
+  await page.getByRole('option', { name: /^shop\/\s*checkout/ }).waitFor()
+  assert.deepEqual(openParameters(page), ['shop'])
+  const workloadEdges = await edgesOf('namespace=shop')
+  const namespaceEdges = await edgesOf('group=namespace')
+  const graph = buildGraph({ namespaceEdges, workloadEdges, open: new Set(['shop']) })
+  assert.equal(await rowsOf(page), graph.edges.length + graph.hiddenEdges.length)
+  // The list still has the focus.
+  await page.keyboard.press('End')
+  await list(page).getByRole('option', { selected: true }).waitFor()
+  await page.reload()
+  await page.getByRole('option', { name: /^shop\/\s*checkout/ }).waitFor()
+  await page.getByRole('link', { name: 'Close shop' }).click()
+  await page.getByRole('option', { name: /^shop\/\s*checkout/ }).waitFor({ state: 'detached' })
+  assert.deepEqual(openParameters(page), [])
+  await page.goBack()
+  await page.getByRole('option', { name: /^shop\/\s*checkout/ }).waitFor()
+  await settled(page)
+  await screenshot(page, 'map-open')
+  await opened.close()
+})
+
+test('the selected workload has its edges and its links, and the table shows these alone', { skip }, async () => {
+  const opened = await open('?open=shop&selected=workload:shop/Deployment/checkout')
+  const { page } = opened
+  const panel = page.getByRole('region', { name: 'checkout' })
+  await panel.waitFor()
+  assert.deepEqual(
+    await Promise.all(
+      ['Focus', 'Dossier', 'Policy', 'Flows'].map((name) =>
+        panel.getByRole('link', { name, exact: true }).getAttribute('href'),
+      ),
+    ),
+    [
+      '/console/focus/shop/Deployment/checkout',
+      '/console/workload/shop/Deployment/checkout',
+      '/console/policy/shop/Deployment/checkout',
+      '/console/flows?workload=shop%2FDeployment%2Fcheckout',
+    ],
+  )
+  const graph = buildGraph({
+    namespaceEdges: await edgesOf('group=namespace'),
+    workloadEdges: await edgesOf('namespace=shop'),
+    open: new Set(['shop']),
+  })
+  const id = 'workload:shop/Deployment/checkout'
+  assert.equal(await rowsOf(page), graph.edges.filter(({ from, to }) => from === id || to === id).length)
+  await opened.close()
+})
+
+test('a click on a namespace of the drawing opens it', { skip }, async () => {
+  const opened = await open('?namespace=shop')
+  const { page } = opened
+  await settled(page)
+  await findNode(page)
+  await page.mouse.down()
+  await page.mouse.up()
+  await page.waitForURL(/open=|selected=/)
+  await opened.close()
+})
+
+/** Moves the pointer until it is over a node. */
+async function findNode(page: Page): Promise<[number, number]> {
+  const box = (await page.locator('canvas').boundingBox())!
+  for (let y = box.y + box.height * 0.25; y < box.y + box.height; y += 8)
+    for (let x = box.x + box.width * 0.25; x < box.x + box.width * 0.75; x += 12) {
+      await page.mouse.move(x, y)
+      if ((await evaluate(page, 'document.querySelector("canvas").style.cursor')) === 'pointer') return [x, y]
+    }
+  throw new Error('no node is drawn')
+}
+
+test('filters of the address are those of the requests', { skip }, async () => {
+  const opened = await open('?verdict=DROP')
+  const { page } = opened
+  await settled(page)
+  const graph = buildGraph({
+    namespaceEdges: await edgesOf('group=namespace&verdict=DROP'),
+    workloadEdges: [],
+    open: new Set(),
+  })
+  assert.ok(graph.edges.length > 0)
+  assert.equal(await rowsOf(page), graph.edges.length)
+  assert.equal(await page.getByRole('cell', { name: 'allowed' }).count(), 0)
+  await opened.close()
+})
+
+test('what nothing matches says so', { skip }, async () => {
+  const opened = await open('?namespace=nowhere')
+  await opened.page.getByText('No edge matches').waitFor()
+  await opened.close()
+})
+
+test('500 nodes: it says what is not drawn, stays within the budgets, and can be dragged', { skip }, async (t) => {
+  const namespaces = await largestNamespaces(16)
+  const opened = await open('')
+  const { page } = opened
+  let requests = 0
+  let bytes = 0
+  page.on('requestfinished', async (request) => {
+    if (!request.url().includes('/flows/')) return
+    requests++
+    bytes += (await request.sizes()).responseBodySize
+  })
+  await page.addInitScript({ content: WATCH })
+  await page.goto(`${broker.url}/console/map?${namespaces.map((one) => `open=${one}`).join('&')}`)
+  await page.getByText('Narrow it').waitFor()
+  await settled(page)
+  assert.match((await page.locator('canvas').getAttribute('aria-label'))!, /500 nodes and 2000 edges/)
+  assert.ok((await rowsOf(page)) > 2_000)
+  assert.ok(requests <= MAX_REQUESTS, `${requests} requests`)
+  assert.ok(bytes <= MAX_BYTES, `${bytes} bytes`)
+  const loading = await evaluate<number[]>(page, 'window.tasks')
+  const [x, y] = await findNode(page)
+  await page.mouse.down()
+  await evaluate(
+    page,
+    `window.tasks.length = 0; window.frames = 0; window.startedAt = performance.now(); ${COUNT_FRAMES}`,
+  )
+  const until = Date.now() + 3_000
+  for (let i = 0; Date.now() < until; i++) await page.mouse.move(x + 80 * Math.sin(i / 12), y + 60 * Math.cos(i / 12))
+  const rate = await evaluate<number>(page, 'window.frames / (performance.now() - window.startedAt) * 1000')
+  const dragging = await evaluate<number[]>(page, 'window.tasks')
+  await page.mouse.up()
+  t.diagnostic(`requests ${requests}, bytes ${bytes}, ${rate.toFixed(0)} frames/s while dragging`)
+  t.diagnostic(`tasks over 50 ms: [${loading}] while loading, [${dragging}] while dragging`)
+  assert.ok(rate >= FEWEST_FRAMES_PER_SECOND, `${rate} frames/s`)
+  assert.ok(
+    dragging.every((ms) => ms < LONGEST_TASK_MS),
+    `tasks of ${dragging} ms`,
+  )
+  await page.getByRole('link', { name: 'Close all namespaces' }).click()
+  await page.getByText('Narrow it').waitFor({ state: 'detached' })
+  await opened.close()
+})
+
+const WATCH = `
+  window.tasks = []
+  new PerformanceObserver((list) => { for (const { duration } of list.getEntries()) tasks.push(Math.round(duration)) })
+    .observe({ type: 'longtask' })
+  undefined`
+const COUNT_FRAMES = '(function next() { window.frames++; requestAnimationFrame(next) })()'
+
+async function largestNamespaces(count: number): Promise<string[]> {
+  const flows = new Map<string, number>()
+  for (const { from, flows: some } of await edgesOf('group=namespace'))
+    if (from.namespace !== null) flows.set(from.namespace, (flows.get(from.namespace) ?? 0) + some)
+  return [...flows]
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, count)
+    .map(([name]) => name)
+}
+
+for (const theme of ['light', 'dark'] as const)
+  test(`it is accessible and fits, in the ${theme} theme`, { skip }, async () => {
+    for (const width of [320, 1_280]) {
+      const options = { theme, width, reducedMotion: true }
+      const opened = await open('?open=shop&selected=workload:shop/Deployment/checkout', options)
+      await opened.page.getByRole('region', { name: 'checkout' }).waitFor()
+      await settled(opened.page)
+      assert.ok((await overflowPx(opened.page)) <= 0)
+      assert.deepEqual(await axeViolations(opened.page), [])
+      await screenshot(opened.page, `map-${theme}-${width}`, { fullPage: true })
+      await opened.close()
+    }
+  })

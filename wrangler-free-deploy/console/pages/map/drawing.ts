@@ -1,0 +1,221 @@
+/** The canvas of the map: draws when something changed, and turns the pointer into zoom, pan, drag and choice. */
+import { quadtree } from 'd3-quadtree'
+import type { Graph, MapNode } from './graph.ts'
+import { Layout } from './layout.ts'
+import { type Line, linesOf, paint } from './paint.ts'
+import { onThemeChange, type Palette, readPalette } from './palette.ts'
+import { radiusOf } from './shapes.ts'
+import { fitted, unitsAt, type View, zoomed } from './view.ts'
+
+/** A pointer that moved less has clicked. */
+const CLICK_PX = 4
+const NEAR_PX = 5
+const LARGEST_RADIUS = 30
+const WHEEL_STEP = 0.0015
+
+interface Pressed {
+  readonly id: number
+  readonly node: number | null
+  readonly startX: number
+  readonly startY: number
+  x: number
+  y: number
+  hasMoved: boolean
+}
+
+export class Drawing {
+  readonly #canvas: HTMLCanvasElement
+  readonly #context: CanvasRenderingContext2D
+  readonly #probe: HTMLElement
+  readonly #layout = new Layout(() => this.#moved())
+  readonly #onChoose: (node: MapNode) => void
+  readonly #endings: (() => void)[]
+  #graph: Graph = { nodes: [], edges: [], hiddenNodes: [], hiddenEdges: [], replaced: 0 }
+  #lines: readonly Line[] = []
+  #palette: Palette
+  #view: View = { x: 0, y: 0, scale: 1 }
+  #width = 0
+  #height = 0
+  #hovered: number | null = null
+  #selected: number | null = null
+  #selectedId: string | null = null
+  #pressed: Pressed | null = null
+  /** Once somebody zoomed or moved the map, it no longer fits itself. */
+  #isOwnView = false
+  #frame = 0
+
+  constructor(canvas: HTMLCanvasElement, probe: HTMLElement, onChoose: (node: MapNode) => void) {
+    this.#canvas = canvas
+    this.#context = canvas.getContext('2d', { alpha: false })!
+    this.#probe = probe
+    this.#palette = readPalette(probe)
+    this.#onChoose = onChoose
+    const resized = new ResizeObserver(() => this.#resize())
+    resized.observe(canvas)
+    this.#endings = [
+      () => resized.disconnect(),
+      onThemeChange(() => {
+        this.#palette = readPalette(this.#probe)
+        this.#draw()
+      }),
+      () => this.#layout.end(),
+      () => cancelAnimationFrame(this.#frame),
+    ]
+    this.#listen()
+  }
+
+  setGraph(graph: Graph): void {
+    this.#graph = graph
+    this.#lines = linesOf(graph)
+    this.#hovered = null
+    this.#pressed = null
+    this.#select()
+    this.#layout.setGraph(graph, window.matchMedia('(prefers-reduced-motion: reduce)').matches)
+    this.#draw()
+  }
+
+  setSelected(id: string | null): void {
+    this.#selectedId = id
+    this.#select()
+    this.#draw()
+  }
+
+  zoomBy(factor: number): void {
+    this.#see(zoomed(this.#view, factor, this.#width / 2, this.#height / 2))
+  }
+
+  /** Shows the whole map again. */
+  fit(): void {
+    this.#isOwnView = false
+    this.#moved()
+  }
+
+  end(): void {
+    for (const ending of this.#endings) ending()
+  }
+
+  #select(): void {
+    const index = this.#graph.nodes.findIndex(({ id }) => id === this.#selectedId)
+    this.#selected = index < 0 ? null : index
+  }
+
+  #see(view: View): void {
+    this.#isOwnView = true
+    this.#view = view
+    this.#draw()
+  }
+
+  #moved(): void {
+    if (!this.#isOwnView && this.#pressed === null)
+      this.#view = fitted(this.#layout.positions, this.#width, this.#height)
+    this.#draw()
+  }
+
+  #resize(): void {
+    this.#width = this.#canvas.clientWidth
+    this.#height = this.#canvas.clientHeight
+    this.#moved()
+  }
+
+  #draw(): void {
+    if (this.#frame !== 0) return
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0
+      this.#paint()
+    })
+  }
+
+  #paint(): void {
+    const ratio = window.devicePixelRatio
+    const [width, height] = [Math.round(this.#width * ratio), Math.round(this.#height * ratio)]
+    if (width === 0 || height === 0) return
+    if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height })
+    // The layout of a new graph has its positions at once, but one frame may be drawn in between.
+    if (this.#layout.positions.length !== 2 * this.#graph.nodes.length) return
+    paint(
+      this.#context,
+      {
+        ...{ graph: this.#graph, lines: this.#lines, positions: this.#layout.positions, view: this.#view },
+        ...{ palette: this.#palette, centre: this.#hovered ?? this.#selected, selected: this.#selected },
+        isMoving: !this.#layout.isSettled || this.#pressed?.hasMoved === true,
+      },
+      this.#width,
+      this.#height,
+      ratio,
+    )
+    // For tests, and for whoever looks at the page with the tools of the browser.
+    this.#canvas.dataset.settled = String(this.#layout.isSettled)
+  }
+
+  #nodeAt(px: number, py: number): number | null {
+    const { positions } = this.#layout
+    const { x, y } = unitsAt(this.#view, px, py)
+    const tree = quadtree<number>(
+      this.#graph.nodes.map((_, i) => i),
+      (i) => positions[2 * i]!,
+      (i) => positions[2 * i + 1]!,
+    )
+    const near = NEAR_PX / this.#view.scale
+    const found = tree.find(x, y, LARGEST_RADIUS + near)
+    if (found === undefined) return null
+    const distance = Math.hypot(positions[2 * found]! - x, positions[2 * found + 1]! - y)
+    return distance <= radiusOf(this.#graph.nodes[found]!) + near ? found : null
+  }
+
+  #listen(): void {
+    const canvas = this.#canvas
+    canvas.addEventListener('wheel', (event) => {
+      event.preventDefault()
+      this.#see(zoomed(this.#view, Math.exp(-event.deltaY * WHEEL_STEP), event.offsetX, event.offsetY))
+    })
+    canvas.addEventListener('pointerdown', (event) => {
+      if (event.button !== 0 || this.#pressed !== null) return
+      canvas.setPointerCapture(event.pointerId)
+      const { pointerId: id, offsetX: x, offsetY: y } = event
+      this.#pressed = { id, node: this.#nodeAt(x, y), startX: x, startY: y, x, y, hasMoved: false }
+    })
+    canvas.addEventListener('pointermove', (event) => this.#pointerMoved(event))
+    canvas.addEventListener('pointerleave', () => this.#hover(null))
+    canvas.addEventListener('pointerup', (event) => this.#released(event, true))
+    canvas.addEventListener('pointercancel', (event) => this.#released(event, false))
+  }
+
+  #pointerMoved({ pointerId, offsetX, offsetY }: PointerEvent): void {
+    const pressed = this.#pressed
+    if (pressed === null) {
+      this.#hover(this.#nodeAt(offsetX, offsetY))
+      return
+    }
+    if (pointerId !== pressed.id) return
+    pressed.hasMoved ||= Math.hypot(offsetX - pressed.startX, offsetY - pressed.startY) >= CLICK_PX
+    if (!pressed.hasMoved) return
+    if (pressed.node === null) {
+      const { x, y, scale } = this.#view
+      this.#see({ scale, x: x + offsetX - pressed.x, y: y + offsetY - pressed.y })
+    } else {
+      // The map must not run away below the pointer.
+      this.#isOwnView = true
+      const to = unitsAt(this.#view, offsetX, offsetY)
+      this.#layout.drag(pressed.node, to.x, to.y)
+    }
+    pressed.x = offsetX
+    pressed.y = offsetY
+  }
+
+  #released({ pointerId }: PointerEvent, isDone: boolean): void {
+    const pressed = this.#pressed
+    if (pressed === null || pressed.id !== pointerId) return
+    this.#pressed = null
+    this.#layout.release()
+    this.#draw()
+    const node = pressed.node === null ? undefined : this.#graph.nodes[pressed.node]
+    if (isDone && !pressed.hasMoved && node !== undefined) this.#onChoose(node)
+  }
+
+  #hover(index: number | null): void {
+    if (index === this.#hovered) return
+    this.#hovered = index
+    this.#canvas.style.cursor = index === null ? 'grab' : 'pointer'
+    this.#draw()
+  }
+}

@@ -1,0 +1,107 @@
+/** All edges of the map as rows, also those that are too many to draw. */
+import { Verdict } from '../../parts/edge.tsx'
+import { Empty } from '../../parts/states.tsx'
+import { type Column, Table } from '../../parts/table.tsx'
+import { Count } from '../../parts/text.tsx'
+import { Ago, Time } from '../../parts/time.tsx'
+import { href, hrefWith, usePlace } from '../../place.ts'
+import type { Graph, MapEdge, MapNode } from './graph.ts'
+import { portsOf } from './graph.ts'
+import { flowsOfEdge, workloadOfNode } from './links.ts'
+import { NodeLink, portsText } from './panel.tsx'
+
+interface Row {
+  readonly edge: MapEdge
+  readonly from: MapNode
+  readonly to: MapNode
+  readonly isDrawn: boolean
+}
+
+export function EdgeTable({ graph, selected, url }: { graph: Graph; selected: MapNode | null; url: string }) {
+  const { query } = usePlace()
+  const nodes = new Map([...graph.nodes, ...graph.hiddenNodes].map((node) => [node.id, node]))
+  const rowOf = (edge: MapEdge, isDrawn: boolean): Row => {
+    return { edge, isDrawn, from: nodes.get(edge.from)!, to: nodes.get(edge.to)! }
+  }
+  const all = [...graph.edges.map((edge) => rowOf(edge, true)), ...graph.hiddenEdges.map((edge) => rowOf(edge, false))]
+  const rows = selected === null ? all : all.filter(({ from, to }) => from === selected || to === selected)
+  const namespaces = query.getAll('open')
+  return (
+    <Table
+      name="Edges of the map"
+      rows={rows}
+      keyOf={({ edge }) => edge.id}
+      columns={COLUMNS}
+      commands={{ ctb: namespaces.length > 0 ? openCommand(namespaces) : ['edges', '--group', 'namespace'], url }}
+      empty={<Empty title="No edge">No edge has an end at the selected node.</Empty>}
+      tools={
+        selected !== null && (
+          <a href={hrefWith({ selected: null })}>
+            Only those of {selected.label}: show all {all.length}
+          </a>
+        )
+      }
+    />
+  )
+}
+
+const openCommand = (open: readonly string[]) => ['edges', ...open.flatMap((one) => ['-n', one]), '--order', 'flows']
+
+const nodeColumn = (title: string, nodeOf: (row: Row) => MapNode): Column<Row> => ({
+  title,
+  cell: (row) => <NodeLink node={nodeOf(row)} />,
+  text: (row) => nodeOf(row).id,
+  width: '20%',
+})
+
+const COLUMNS: readonly Column<Row>[] = [
+  nodeColumn('From', ({ from }) => from),
+  nodeColumn('To', ({ to }) => to),
+  {
+    title: 'Ports',
+    cell: ({ edge }) => portsText(edge),
+    text: ({ edge }) => portsOf(edge).join(' '),
+    width: '17%',
+  },
+  {
+    title: 'Verdict',
+    cell: ({ edge }) => <Verdict verdict={edge.isDropped ? 'DROP' : 'ALLOW'} />,
+    text: ({ edge }) => (edge.isDropped ? 'dropped' : 'allowed'),
+    width: '6.5rem',
+  },
+  {
+    title: 'Flows',
+    cell: ({ edge, from, to }) => <Count value={edge.flows} to={flowsOfEdge(edge, from, to)} />,
+    text: ({ edge }) => edge.flows,
+    isNumber: true,
+    width: '5.5rem',
+  },
+  {
+    title: 'First seen',
+    cell: ({ edge }) => <Time at={edge.firstSeenAt} />,
+    text: ({ edge }) => edge.firstSeenAt,
+    width: '8.5rem',
+  },
+  {
+    title: 'Newest new flow',
+    cell: ({ edge }) => <Ago at={edge.lastNewAt} />,
+    text: ({ edge }) => edge.lastNewAt,
+    width: '8.5rem',
+  },
+  {
+    title: 'Focus',
+    cell: (row) => <FocusLink {...row} />,
+    width: '5rem',
+  },
+]
+
+function FocusLink({ from, to }: Row) {
+  const workload = workloadOfNode(to) ?? workloadOfNode(from)
+  if (workload === null) return null
+  const { namespace, kind, name } = workload
+  return (
+    <a href={href(['focus', namespace, kind, name])} aria-label={`Focus on ${namespace}/${name}`}>
+      Focus
+    </a>
+  )
+}

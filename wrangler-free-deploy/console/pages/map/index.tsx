@@ -1,0 +1,129 @@
+/** The map: namespaces and who calls whom, of which each opens into its workloads. */
+import { useMemo, useRef } from 'preact/hooks'
+import { type Answer, addressOf, type Params } from '../../api/client.ts'
+import type { Edge } from '../../api/edge.ts'
+import { useRead } from '../../api/query.ts'
+import { useWindow } from '../../frame/window-picker.tsx'
+import { FilterBar } from '../../parts/filter-bar.tsx'
+import { FLOW_FIELDS, flowFieldOf, useFlowFilter } from '../../parts/flow-filter.ts'
+import { Empty, Failure, Shown, Stale } from '../../parts/states.tsx'
+import { Time } from '../../parts/time.tsx'
+import { go, hrefWith, usePlace } from '../../place.ts'
+import { EdgeTable } from './edge-table.tsx'
+import { buildGraph, type Graph, type MapNode } from './graph.ts'
+import { NodeList } from './node-list.tsx'
+import { Narrow, OpenNamespaces } from './notices.tsx'
+import { Panel } from './panel.tsx'
+import { Picture } from './picture.tsx'
+import { askedNamespaces, keptBy, MAX_ANSWER_EDGES, MAX_OPEN, type MapFilter } from './requests.ts'
+import './map.css'
+
+const NO_EDGES: readonly Edge[] = []
+
+export default function MapPage() {
+  const { query } = usePlace()
+  const filter = { ...useFlowFilter(), ...useWindow() }
+  const open = [...new Set(query.getAll('open'))].slice(0, MAX_OPEN)
+  const shared = { ...filter, order: 'flows', limit: MAX_ANSWER_EDGES } as const
+  const ofNamespaces: Params<'/flows/edges'> = { query: { ...shared, group: 'namespace' } }
+  const ofWorkloads: Params<'/flows/edges'> = { query: { ...shared, namespace: askedNamespaces(open, filter) } }
+  const outer = useRead('/flows/edges', ofNamespaces)
+  const inner = useRead('/flows/edges', ofWorkloads, { enabled: open.length > 0 })
+  const opened = useOpened(open, inner.data, filter)
+  const graph = useMemo(
+    () => buildGraph({ namespaceEdges: outer.data?.items ?? NO_EDGES, workloadEdges: opened.edges, open: opened.open }),
+    [outer.data, opened],
+  )
+  return (
+    <>
+      <h1>Map</h1>
+      <FilterBar fields={FLOW_FIELDS} fieldOf={flowFieldOf} />
+      <OpenNamespaces open={open} isReading={open.length > 0 && inner.data === undefined && inner.error === null} />
+      {open.length > 0 && inner.data !== undefined && <Stale reading={inner} />}
+      {open.length > 0 && inner.data === undefined && inner.error !== null && (
+        <Failure error={inner.error} retry={inner.refetch} />
+      )}
+      <Shown reading={outer}>
+        {({ asOf, observedSince, unstamped, nextAfter, items }) => (
+          <>
+            <p class="lead">
+              {observedSince === null ? (
+                'No flow was ever stored.'
+              ) : (
+                <>
+                  Who opened connections to whom since <Time at={observedSince} />, counted until <Time at={asOf} />. An
+                  edge without a new flow for long may still be in use: a living pod reports a flow once.
+                </>
+              )}
+            </p>
+            <Narrow
+              graph={graph}
+              namespaceEdges={items}
+              isCut={nextAfter !== null || (inner.data?.nextAfter ?? null) !== null}
+              unstamped={Math.max(unstamped, inner.data?.unstamped ?? 0)}
+            />
+            <Whole graph={graph} hasData={observedSince !== null} url={addressOf('/flows/edges', ofNamespaces)} />
+          </>
+        )}
+      </Shown>
+    </>
+  )
+}
+
+interface Opened {
+  readonly open: ReadonlySet<string>
+  readonly edges: readonly Edge[]
+}
+
+const NOTHING_OPEN: Opened = { open: new Set(), edges: NO_EDGES }
+
+/** The open namespaces and their edges; until those of another choice are there, the ones before stay. */
+function useOpened(open: readonly string[], data: Answer<'/flows/edges'> | undefined, filter: MapFilter): Opened {
+  const key = JSON.stringify(filter)
+  const now = useMemo(
+    () => (data === undefined ? null : { open: new Set(open), edges: data.items.filter(keptBy(filter)) }),
+    [data, key, JSON.stringify(open)],
+  )
+  const last = useRef<{ readonly key: string; readonly opened: Opened }>({ key, opened: NOTHING_OPEN })
+  if (open.length === 0) last.current = { key, opened: NOTHING_OPEN }
+  else if (now !== null) last.current = { key, opened: now }
+  return last.current.key === key ? last.current.opened : NOTHING_OPEN
+}
+
+function Whole({ graph, hasData, url }: { graph: Graph; hasData: boolean; url: string }) {
+  const { query } = usePlace()
+  const selected = query.get('selected')
+  const node = graph.nodes.find(({ id }) => id === selected) ?? null
+  const select = (one: MapNode | null) => go(hrefWith({ selected: one?.id }), { replace: true })
+  const choose = (one: MapNode) => {
+    if (one.kind === 'namespace') openNamespace(query, one)
+    else select(one)
+  }
+  if (graph.nodes.length === 0)
+    return hasData ? (
+      <Empty title="No edge matches">Another filter, or a longer time window, may have some.</Empty>
+    ) : (
+      <Empty title="No flow was ever stored">Agents post what they see, and none has posted a flow yet.</Empty>
+    )
+  return (
+    <>
+      <div class="map">
+        <Picture graph={graph} selected={selected} onChoose={choose} />
+        <div class="map-side">
+          <NodeList nodes={graph.nodes} selected={node} onSelect={select} onChoose={choose} />
+          <Panel node={node} graph={graph} />
+        </div>
+      </div>
+      <section class="section" aria-labelledby="map-table">
+        <h2 id="map-table">The same as a table</h2>
+        <EdgeTable graph={graph} selected={node} url={url} />
+      </section>
+    </>
+  )
+}
+
+/** Its node is gone then, so that nothing stays selected. */
+function openNamespace(query: URLSearchParams, { namespace }: MapNode): void {
+  const open = query.getAll('open')
+  if (namespace !== null && !open.includes(namespace)) go(hrefWith({ open: [...open, namespace], selected: null }))
+}

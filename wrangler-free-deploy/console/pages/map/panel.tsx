@@ -1,0 +1,102 @@
+/** What is known of the selected node. */
+import { Badge, Count } from '../../parts/text.tsx'
+import { href, hrefWith, usePlace } from '../../place.ts'
+import { flowsOf, type Graph, type MapEdge, type MapNode, portsOf } from './graph.ts'
+import { flowsOfEdge, flowsOfNode, workloadOfNode } from './links.ts'
+
+const SHOWN_EDGES = 12
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  namespace: 'A closed namespace: all of its workloads, pods and services.',
+  workload: 'A workload.',
+  pod: 'A pod whose workload was not recorded.',
+  service: 'A service. It is not known which one workload is behind it.',
+  node: 'All machines of the cluster, by their own addresses.',
+  external: 'All public addresses that are no pod and no service.',
+  unresolved: 'All addresses that are not public, of which nobody said whose they are.',
+}
+
+export function Panel({ node, graph }: { node: MapNode | null; graph: Graph }) {
+  if (node === null)
+    return <p class="faint map-panel">Select a node of the list, or a workload of the drawing, to see its edges.</p>
+  const edges = [...graph.edges, ...graph.hiddenEdges].filter(({ from, to }) => from === node.id || to === node.id)
+  const nodes = new Map([...graph.nodes, ...graph.hiddenNodes].map((one) => [one.id, one]))
+  edges.sort((one, other) => other.flows - one.flows)
+  return (
+    <section class="map-panel" aria-labelledby="map-panel-title">
+      <h2 id="map-panel-title">
+        {node.namespace !== null && node.kind !== 'namespace' && <span class="faint">{node.namespace}/</span>}
+        {node.label}
+      </h2>
+      <p class="faint">
+        {MEANINGS[node.kind]}
+        {node.addresses > 0 && ` ${node.addresses} ${node.addresses === 1 ? 'address' : 'addresses'}.`}
+      </p>
+      <Links node={node} />
+      <ul class="map-edges">
+        {edges.slice(0, SHOWN_EDGES).map((edge) => (
+          <EdgeLine key={edge.id} edge={edge} node={node} nodes={nodes} />
+        ))}
+      </ul>
+      {edges.length > SHOWN_EDGES && (
+        <p class="faint">
+          And {edges.length - SHOWN_EDGES} more with {flowsOf(edges.slice(SHOWN_EDGES))} flows: the table has them.
+        </p>
+      )}
+    </section>
+  )
+}
+
+function Links({ node }: { node: MapNode }) {
+  const { query } = usePlace()
+  const workload = workloadOfNode(node)
+  const path = workload === null ? null : [workload.namespace, workload.kind, workload.name]
+  return (
+    <p class="map-links">
+      {path !== null && (
+        <>
+          <a href={href(['focus', ...path])}>Focus</a>
+          <a href={href(['workload', ...path])}>Dossier</a>
+          <a href={href(['policy', ...path])}>Policy</a>
+        </>
+      )}
+      {node.kind === 'namespace' && (
+        <a href={hrefWith({ open: [...query.getAll('open'), node.label], selected: null })}>Open its workloads</a>
+      )}
+      <a href={flowsOfNode(node)}>Flows</a>
+    </p>
+  )
+}
+
+function EdgeLine({ edge, node, nodes }: { edge: MapEdge; node: MapNode; nodes: ReadonlyMap<string, MapNode> }) {
+  const [from, to] = [nodes.get(edge.from)!, nodes.get(edge.to)!]
+  const isOut = from === node
+  const peer = isOut ? to : from
+  return (
+    <li>
+      <span class="faint">{from === to ? 'inside' : isOut ? 'to' : 'from'}</span>{' '}
+      {from !== to && <NodeLink node={peer} />} <span class="faint">{portsText(edge)}</span>{' '}
+      <Count value={edge.flows} to={flowsOfEdge(edge, from, to)} /> {edge.flows === 1 ? 'flow' : 'flows'}{' '}
+      {edge.isDropped && <Badge tone="bad">dropped</Badge>}
+    </li>
+  )
+}
+
+/** Selects a node of the map. */
+export function NodeLink({ node }: { node: MapNode }) {
+  const { namespace, kind, label } = node
+  return (
+    <a href={hrefWith({ selected: node.id })}>
+      {namespace !== null && kind !== 'namespace' && <span class="faint">{namespace}/</span>}
+      {label}
+    </a>
+  )
+}
+
+const SHOWN_PORTS = 3
+
+export function portsText(edge: MapEdge): string {
+  const ports = portsOf(edge)
+  const more = ports.length - SHOWN_PORTS
+  return `${ports.slice(0, SHOWN_PORTS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
