@@ -17,5 +17,7 @@ export interface PageEntry {
 
 /** In the order of the menu; the start page has the empty segment. */
 export const PAGES: Readonly<Record<string, PageEntry>> = {
+  workloads: { title: 'Workloads', load: () => import('./workloads/list.tsx'), isListed: true },
+  workload: { title: 'Workload', load: () => import('./workload/index.tsx') },
   nodes: { title: 'Nodes', load: () => import('./nodes/list.tsx'), isListed: true },
 }

@@ -1,0 +1,171 @@
+/** One chart of time, with a legend that follows the cursor, and the same as a table. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { type Column, Table } from '../../../parts/table.tsx'
+import { localText } from '../../../parts/time.tsx'
+import { type Palette, usePalette } from './palette.ts'
+import { type Chart, type ChartRow, type Line, rowsOfChart, shownLines, summaryOf } from './series.ts'
+
+const HEIGHT_PX = 180
+const MS_PER_SECOND = 1_000
+const AXIS_PX = 72
+const MIN_WIDTH_PX = 200
+
+/** Charts with one key show the same time at the cursor. */
+const SYNC_KEY = 'compute'
+
+export function ChartFigure({ chart, times, about }: { chart: Chart; times: readonly number[]; about: string }) {
+  const lines = useMemo(() => shownLines(chart), [chart])
+  const [at, setAt] = useState<number | null>(null)
+  return (
+    <figure class="chart">
+      <figcaption>
+        <h3>{chart.title}</h3>
+      </figcaption>
+      {lines.length === 0 ? (
+        <p class="faint">{chart.none}</p>
+      ) : (
+        <>
+          <Legend chart={chart} lines={lines} times={times} at={at} />
+          <Canvas chart={chart} lines={lines} times={times} onCursor={setAt} about={about} />
+          <details>
+            <summary>{chart.title} as a table</summary>
+            <ChartTable chart={chart} lines={lines} times={times} about={about} />
+          </details>
+        </>
+      )}
+    </figure>
+  )
+}
+
+interface Drawn {
+  readonly chart: Chart
+  readonly lines: readonly Line[]
+  readonly times: readonly number[]
+}
+
+/** Values under the cursor, else the newest. */
+function Legend({ chart, lines, times, at }: Drawn & { at: number | null }) {
+  const seconds = at === null ? undefined : times[at]
+  return (
+    <ul class="chart-legend">
+      {lines.map(({ label, look, values }) => {
+        const value = at === null ? values.findLast((one) => one !== null) : values[at]
+        return (
+          <li key={label}>
+            <span class={`chart-key ${look}`} aria-hidden="true" />
+            {label} <strong class="number">{value == null ? 'none' : chart.text(value)}</strong>
+          </li>
+        )
+      })}
+      <li class="faint">
+        {seconds === undefined ? 'newest minute' : localText(new Date(seconds * MS_PER_SECOND).toISOString())}
+      </li>
+    </ul>
+  )
+}
+
+function Canvas({
+  chart,
+  lines,
+  times,
+  onCursor,
+  about,
+}: Drawn & { onCursor: (at: number | null) => void; about: string }) {
+  const frame = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot | null>(null)
+  const palette = usePalette(frame)
+  const shape = lines.map(({ label }) => label).join()
+  const data = [[...times], ...lines.map(({ values }) => [...values])] as uPlot.AlignedData
+  useEffect(() => {
+    const element = frame.current
+    if (element === null || palette === null) return
+    const made = new uPlot(optionsOf(chart, lines, palette, element.clientWidth, onCursor), data, element)
+    plot.current = made
+    const resize = new ResizeObserver(() =>
+      made.setSize({ width: Math.max(element.clientWidth, MIN_WIDTH_PX), height: HEIGHT_PX }),
+    )
+    resize.observe(element)
+    return () => {
+      resize.disconnect()
+      made.destroy()
+      plot.current = null
+    }
+  }, [palette, shape, chart.title])
+  // New minutes move the lines; the chart itself stays, and with it the cursor.
+  useEffect(() => plot.current?.setData(data), [times, lines])
+  return (
+    <div class="chart-canvas" ref={frame} role="img" aria-label={`${chart.title} of ${about}. ${summaryOf(chart)}`} />
+  )
+}
+
+function optionsOf(
+  { text }: Chart,
+  lines: readonly Line[],
+  palette: Palette,
+  width: number,
+  onCursor: (at: number | null) => void,
+): uPlot.Options {
+  const axis = {
+    stroke: palette.faint,
+    grid: { stroke: palette.line, width: 1 },
+    ticks: { show: false },
+    font: palette.font,
+  }
+  return {
+    width: Math.max(width, MIN_WIDTH_PX),
+    height: HEIGHT_PX,
+    legend: { show: false },
+    cursor: { sync: { key: SYNC_KEY }, drag: { x: false, y: false }, y: false },
+    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    axes: [axis, { ...axis, size: AXIS_PX, values: (_, ticks) => ticks.map((tick) => text(tick)) }],
+    series: [
+      {},
+      ...lines.map(
+        ({ label, look }): uPlot.Series => ({
+          ...{ label, stroke: palette[look], points: { show: false, size: 6 }, spanGaps: false },
+          ...(look === 'request' || look === 'limit'
+            ? { width: 1, dash: look === 'limit' ? [6, 4] : [2, 3] }
+            : { width: 2 }),
+        }),
+      ),
+    ],
+    hooks: { setCursor: [({ cursor }) => onCursor(cursor.idx ?? null)] },
+  }
+}
+
+function ChartTable({ chart, lines, times, about }: Drawn & { about: string }) {
+  const columns: readonly Column<ChartRow>[] = [
+    {
+      title: 'Time',
+      cell: ({ seconds }) => <TimeOf seconds={seconds} />,
+      text: ({ seconds }) => new Date(seconds * MS_PER_SECOND).toISOString(),
+    },
+    ...lines.map(
+      ({ label }, index): Column<ChartRow> => ({
+        title: label,
+        cell: ({ values }) => {
+          const value = values[index]
+          return value == null ? <span class="faint">–</span> : chart.text(value)
+        },
+        text: ({ values }) => values[index],
+        isNumber: true,
+      }),
+    ),
+  ]
+  return (
+    <Table
+      name={`${chart.title} of ${about}`}
+      rows={rowsOfChart(times, lines)}
+      keyOf={({ seconds }) => String(seconds)}
+      columns={columns}
+      empty={<p>No minute.</p>}
+    />
+  )
+}
+
+function TimeOf({ seconds }: { seconds: number }) {
+  const at = new Date(seconds * MS_PER_SECOND).toISOString()
+  return <time dateTime={at}>{localText(at)}</time>
+}

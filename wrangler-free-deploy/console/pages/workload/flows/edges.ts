@@ -1,0 +1,72 @@
+/** Edges of a workload: which are new, and where their flows and their peer are shown. */
+import type { Item } from '../../../api/client.ts'
+import { toMs } from '../../../parts/time.tsx'
+import type { Query } from '../../../place.ts'
+import { type Named, wholeName } from '../name.ts'
+
+export type Edge = Item<'/flows/edges'>
+export type Side = Edge['from']
+/** `callers` open connections to the workload, `callees` accept connections of it. */
+export type Direction = 'callers' | 'callees'
+
+export const peerOf = (edge: Edge, direction: Direction): Side => (direction === 'callers' ? edge.from : edge.to)
+
+/** Whether the edge is of the workload at its other end: one workload may be both sides. */
+export const isOf = ({ kind, namespace, workload }: Side, named: Named): boolean =>
+  kind === 'workload' && namespace === named.namespace && workload === `${named.kind}/${named.name}`
+
+export interface NewEdges {
+  readonly edges: readonly Edge[]
+  /** False where edges that were not read may be new, too. */
+  readonly isWhole: boolean
+}
+
+/**
+ * The edges with a first flow at `sinceMs` or later, the newest first. The list is in the order of the newest flow, and
+ * a new edge has a new flow: so all of them are read once an edge comes whose newest flow is older.
+ */
+export function newEdges(page: { items: readonly Edge[]; nextAfter: string | null }, sinceMs: number): NewEdges {
+  const edges = page.items
+    .filter(({ firstSeenAt }) => toMs(firstSeenAt) >= sinceMs)
+    .sort((one, other) => toMs(other.firstSeenAt) - toMs(one.firstSeenAt))
+  const last = page.items.at(-1)
+  return { edges, isWhole: page.nextAfter === null || (last !== undefined && toMs(last.lastNewAt) < sinceMs) }
+}
+
+/** The filter of flows that finds those of the edge. Flows of sides without a name are found by address. */
+export function flowsQuery({ from, to, port, protocol, verdict }: Edge): Query {
+  return {
+    ...sideQuery('from_', from),
+    ...sideQuery('to_', to),
+    port,
+    protocol,
+    verdict,
+  }
+}
+
+function sideQuery(prefix: 'from_' | 'to_', { kind, namespace, name, workload, ip }: Side): Query {
+  if (kind === 'workload') return { [`${prefix}workload`]: `${namespace}/${workload}` }
+  if (kind === 'pod' || kind === 'service') return { [`${prefix}${kind}`]: `${namespace}/${name}` }
+  if (kind === 'namespace') return { [`${prefix}namespace`]: namespace }
+  return { [`${prefix}ip`]: ip }
+}
+
+/** Where a side is shown: its dossier for a workload, which has `Kind/name` as its name. */
+export function workloadOfSide({ kind, namespace, workload }: Side): Named | null {
+  const [workloadKind, name] = workload?.split('/') ?? []
+  if (kind !== 'workload' || namespace === null || workloadKind === undefined || name === undefined) return null
+  return { namespace, kind: workloadKind, name }
+}
+
+/** A side as text, for CSV and screen readers. */
+export function sideText(side: Side): string {
+  const named = workloadOfSide(side)
+  if (named !== null) return wholeName(named)
+  const { kind, namespace, name, ip } = side
+  const known = name ?? ip
+  return `${kind} ${[namespace, known].filter((part) => part !== null).join('/')}`.trim()
+}
+
+/** `DROP` means an unanswered SYN: what dropped it is not known, a policy is one possible cause. */
+export const verdictText = (verdict: string | null): string =>
+  verdict === 'DROP' ? 'not answered' : verdict === 'ALLOW' ? 'allowed' : (verdict ?? 'not known')

@@ -1,0 +1,40 @@
+/** The filters of the list of workloads, and its words. */
+import type { Item, Params } from '../../api/client.ts'
+
+type ListQuery = NonNullable<Params<'/workloads'>['query']>
+
+/** The filters of the address that the route has. */
+export function listFilter(query: URLSearchParams): Omit<ListQuery, 'limit' | 'after'> {
+  const search = query.get('search')
+  const namespace = query.get('namespace')
+  const kind = query.get('kind')
+  const status = query.get('status')
+  return {
+    ...(search && { search }),
+    ...(namespace && { namespace }),
+    ...(kind && { kind }),
+    // The route refuses other words, and its message says which there are.
+    ...(status && { status: status as NonNullable<ListQuery['status']> }),
+    ...(query.get('include_gone') === 'true' && { include_gone: true }),
+  }
+}
+
+export function ctbArguments({ search, namespace, kind, status, include_gone }: ListQuery): readonly string[] {
+  return [
+    'workloads',
+    ...(namespace ? ['-n', namespace] : []),
+    ...(kind ? ['--kind', kind] : []),
+    ...(status ? ['--status', status] : []),
+    ...(search ? ['--search', search] : []),
+    ...(include_gone ? ['--include-gone', 'true'] : []),
+  ]
+}
+
+const SHOWN_SEVERITIES = ['critical', 'high', 'medium'] as const
+
+/** `1 critical, 2 high`; a question mark where nothing could be computed. */
+export function findingsText(counts: Item<'/workloads'>['findingCounts']): string {
+  if (counts === null) return '?'
+  const found = SHOWN_SEVERITIES.filter((severity) => counts[severity] > 0)
+  return found.length === 0 ? 'none of medium or worse' : found.map((one) => `${counts[one]} ${one}`).join(', ')
+}
