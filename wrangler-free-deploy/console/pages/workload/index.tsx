@@ -51,34 +51,32 @@ function Dossier(workload: Named) {
   const asked = usePlace().query.get('tab') ?? ''
   const tab = isTab(asked) ? asked : ''
   return (
-    <>
+    <div class="dossier">
       <Title {...workload} />
       <Shown reading={reading}>
         {(profile) => (
           <>
             <Posture profile={profile} />
-            <div class="tab-row">
-              <nav class="tabs" aria-label="Parts of the dossier">
-                {(Object.keys(TABS) as TabName[]).map((one) => (
-                  <a key={one} href={tabHref(workload, one)} aria-current={one === tab ? 'page' : undefined}>
-                    {TABS[one]}
-                  </a>
-                ))}
-              </nav>
-            </div>
+            <nav class="tabs" aria-label="Parts of the dossier">
+              {(Object.keys(TABS) as TabName[]).map((one) => (
+                <a key={one} href={tabHref(workload, one)} aria-current={one === tab ? 'page' : undefined}>
+                  {TABS[one]}
+                </a>
+              ))}
+            </nav>
             <LoadedTab key={tab} tab={tab} workload={workload} profile={profile} />
             {tab === '' && (
-              <p class="table-tools">
+              <div class="table-tools">
                 <CopyAs
                   ctb={['workload', wholeName(workload)]}
                   url={addressOf('/workloads/{namespace}/{kind}/{name}/profile', params)}
                 />
-              </p>
+              </div>
             )}
           </>
         )}
       </Shown>
-    </>
+    </div>
   )
 }
 

@@ -66,7 +66,7 @@ const REASONS: Readonly<Record<string, string>> = {
   truncated: 'it has more containers and images than the broker reads',
   // Differences
   no_inventory: 'the inventory of images has no container of it',
-  not_recorded_then: 'not recorded then: there is no record as old as the first date',
+  not_recorded_then: 'there is no record of it as old as the first date',
   before_retention: 'the first date is older than what is kept; records of that time may be deleted',
   too_many: 'too much differs to be listed',
   no_sbom: 'an image has no SBOM',

@@ -5,7 +5,7 @@ import { FilterBar, type FilterField } from '../../parts/filter-bar.tsx'
 import { Empty, Shown } from '../../parts/states.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Badge, Count, Workload } from '../../parts/text.tsx'
-import { Ago } from '../../parts/time.tsx'
+import { Ago, localText } from '../../parts/time.tsx'
 import { href, usePlace } from '../../place.ts'
 import { SIGNATURE_TONES, STATUS_TONES, signatureText } from '../workload/words.ts'
 import { ctbArguments, findingsText, listFilter } from './filter.ts'
@@ -54,26 +54,28 @@ export default function Workloads() {
       <FilterBar fields={FIELDS} fieldOf={() => 'search'} />
       <Shown reading={reading}>
         {() => (
-          <Table
-            name="Workloads"
-            rows={rows}
-            columns={COLUMNS}
-            keyOf={({ namespace, kind, name }) => `${namespace}/${kind}/${name}`}
-            paged={reading}
-            commands={{ ctb: ctbArguments(filter), url: addressOf(PATH, params) }}
-            empty={
-              isFiltered ? (
-                <Empty title="No workload matches">
-                  Workloads without a live pod are left out, unless <code>include_gone:true</code> is given.
-                </Empty>
-              ) : (
-                <Empty title="No profile is stored yet">
-                  A job computes the profiles of workloads, the first a minute after the broker starts, from the pods
-                  that agents post.
-                </Empty>
-              )
-            }
-          />
+          <div class="workload-list">
+            <Table
+              name="Workloads"
+              rows={rows}
+              columns={COLUMNS}
+              keyOf={({ namespace, kind, name }) => `${namespace}/${kind}/${name}`}
+              paged={reading}
+              commands={{ ctb: ctbArguments(filter), url: addressOf(PATH, params) }}
+              empty={
+                isFiltered ? (
+                  <Empty title="No workload matches">
+                    Workloads without a live pod are left out, unless <code>include_gone:true</code> is given.
+                  </Empty>
+                ) : (
+                  <Empty title="No profile is stored yet">
+                    A job computes the profiles of workloads, the first a minute after the broker starts, from the pods
+                    that agents post.
+                  </Empty>
+                )
+              }
+            />
+          </div>
         )}
       </Shown>
     </>
@@ -112,11 +114,13 @@ const COLUMNS: readonly Column<Listed>[] = [
   },
   {
     title: 'Posture',
-    cell: ({ posture: { status, unknownDimensions }, lastError }) => (
+    cell: ({ posture: { status, unknownDimensions }, lastError, computedAt }) => (
       <>
         <StatusBadge
           status={status}
-          title={unknownDimensions.length === 0 ? 'All of it is known' : `Not known: ${unknownDimensions.join(', ')}`}
+          title={`${
+            unknownDimensions.length === 0 ? 'All of it is known' : `Not known: ${unknownDimensions.join(', ')}`
+          }. ${computedAt === null ? 'Never computed.' : `Computed ${localText(computedAt)}.`}`}
         />
         {lastError !== null && (
           <>
@@ -166,12 +170,6 @@ const COLUMNS: readonly Column<Listed>[] = [
     title: 'Changed',
     cell: ({ lastChangedAt }) => <Ago at={lastChangedAt} />,
     text: ({ lastChangedAt }) => lastChangedAt,
-    width: '7rem',
-  },
-  {
-    title: 'Computed',
-    cell: ({ computedAt }) => <Ago at={computedAt} />,
-    text: ({ computedAt }) => computedAt,
     width: '7rem',
   },
 ]

@@ -9,13 +9,13 @@ import type { ChangeRow, Part } from './rows.ts'
 /** From so many rows on, a part is folded. */
 const FOLDED_FROM_ROWS = 30
 
-export function PartSection({ part: { title, rows, gaps, notes } }: { part: Part }) {
+export function PartSection({ part: { title, rows, state, gaps, notes } }: { part: Part }) {
   return (
     <div class="change-part">
       <h3>
         {title}{' '}
         {rows === null ? (
-          <Badge>not known</Badge>
+          <Badge>{state}</Badge>
         ) : (
           <Badge tone={rows.length > 0 ? 'info' : 'plain'}>
             {rows.length > 0 ? counted(rows.length, 'change') : gaps.length > 0 ? 'none in what is known' : 'no change'}
@@ -24,7 +24,7 @@ export function PartSection({ part: { title, rows, gaps, notes } }: { part: Part
       </h3>
       {gaps.map((gap) => (
         <p key={gap} class="faint">
-          {rows === null ? 'Not known: ' : 'Not known in part: '}
+          {rows === null ? '' : 'Not known in part: '}
           {gap}.
         </p>
       ))}

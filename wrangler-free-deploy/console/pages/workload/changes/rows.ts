@@ -22,6 +22,8 @@ export interface Part {
   readonly title: string
   /** Null where the broker cannot compare: nothing is said then, and not that nothing changed. */
   readonly rows: readonly ChangeRow[] | null
+  /** In place of rows; "not recorded then" is not "unchanged". */
+  readonly state: 'known' | 'not known' | 'not recorded then'
   /** Why the part, or some of it, is not known. */
   readonly gaps: readonly string[]
   /** What limits the rows, such as lists that are cut. */
@@ -43,6 +45,7 @@ export function partsOf(diff: Diff): readonly Part[] {
     notes: readonly string[] = [],
   ) => ({
     ...{ name, title, rows, notes },
+    state: stateOf(rows, diff.notKnown, name),
     gaps: gapsOf(diff.notKnown, name),
   })
   const { components, findings, edges, files, syscalls, images } = diff
@@ -63,7 +66,7 @@ export function partsOf(diff: Diff): readonly Part[] {
     part('signatures', 'Signatures', signatureRows(diff.signatures)),
     part('edges', 'Connections', edgeRows(edges), [
       ...(edges !== null && edges.maybeQuiet > 0
-        ? [`${edges.maybeQuiet} edges without a new flow are of pods that live: they may be in use`]
+        ? [`${edges.maybeQuiet} edges without a new flow are of pods that live: they may be in use.`]
         : []),
       ...cutNotes([edges?.firstSeen, edges?.goneQuiet]),
     ]),
@@ -79,6 +82,14 @@ export function partsOf(diff: Diff): readonly Part[] {
   ]
 }
 
+function stateOf(rows: readonly ChangeRow[] | null, gaps: readonly Gap[], name: Gap['part']): Part['state'] {
+  if (rows !== null) return 'known'
+  const reasons = gaps.filter(({ part }) => part === name).map(({ reason }) => reason)
+  return reasons.length > 0 && reasons.every((reason) => reason === 'not_recorded_then')
+    ? 'not recorded then'
+    : 'not known'
+}
+
 const gapsOf = (gaps: readonly Gap[], part: Gap['part']): string[] => [
   ...new Set(
     gaps
@@ -90,7 +101,7 @@ const gapsOf = (gaps: readonly Gap[], part: Gap['part']): string[] => [
 ]
 
 const cutNotes = (lists: readonly (List<unknown> | null | undefined)[]): string[] =>
-  lists.flatMap((list) => (list?.truncated ? [`${list.items.length} of ${list.total} are listed`] : []))
+  lists.flatMap((list) => (list?.truncated ? [`${list.items.length} of ${list.total} are listed.`] : []))
 
 function imageRows(images: Diff['images']): ChangeRow[] | null {
   if (images === null) return null

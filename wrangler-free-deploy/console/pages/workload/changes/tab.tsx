@@ -40,7 +40,7 @@ export default function Changes({ workload, profile }: TabProps) {
         <Shown reading={reading}>
           {(diff) => (
             <>
-              <p class="table-tools">
+              <div class="table-tools">
                 <span>
                   From <Time at={diff.from} /> to <Time at={diff.to} />
                   {diff.images !== null && diff.images.fromSeenAt < diff.from && (
@@ -52,7 +52,7 @@ export default function Changes({ workload, profile }: TabProps) {
                 </span>
                 <span class="grow" />
                 <CopyAs ctb={ctb} url={addressOf(PATH, params)} />
-              </p>
+              </div>
               {partsOf(diff).map((part) => (
                 <PartSection key={part.name} part={part} />
               ))}

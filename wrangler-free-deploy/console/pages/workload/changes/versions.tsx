@@ -67,7 +67,7 @@ function VersionDiff({ path, from, to }: { path: Named; from: number | null; to:
       <Shown reading={reading}>
         {(diff) => (
           <>
-            <p class="table-tools">
+            <div class="table-tools">
               <span>
                 <strong>Revision {diff.to.revision}</strong> of <Time at={diff.to.createdAt} />, against{' '}
                 {diff.from === null ? (
@@ -85,7 +85,7 @@ function VersionDiff({ path, from, to }: { path: Named; from: number | null; to:
               </span>
               <span class="grow" />
               <CopyAs url={addressOf(DIFF, params)} />
-            </p>
+            </div>
             {profileParts(diff).map(({ title, isChanged, rows }) => (
               <div key={title} class="change-part">
                 <h3>

@@ -5,30 +5,47 @@ import 'uplot/dist/uPlot.min.css'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { localText } from '../../../parts/time.tsx'
 import { type Palette, usePalette } from './palette.ts'
-import { type Chart, type ChartRow, type Line, rowsOfChart, shownLines, summaryOf } from './series.ts'
+import { type Chart, type ChartRow, type Line, lonely, rowsOfChart, shownLines, summaryOf } from './series.ts'
 
 const HEIGHT_PX = 180
 const MS_PER_SECOND = 1_000
 const AXIS_PX = 72
 const MIN_WIDTH_PX = 200
+const MAX_BYTES_LOG2 = 50
+const BYTE_STEPS = Array.from({ length: MAX_BYTES_LOG2 }, (_, log2) => 2 ** log2)
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
 /** Charts with one key show the same time at the cursor. */
 const SYNC_KEY = 'compute'
 
-export function ChartFigure({ chart, times, about }: { chart: Chart; times: readonly number[]; about: string }) {
+export interface ChartFigureProps {
+  readonly chart: Chart
+  readonly times: readonly number[]
+  /** Whose values these are. */
+  readonly about: string
+  readonly spanSeconds: number
+}
+
+export function ChartFigure({ chart, times, about, spanSeconds }: ChartFigureProps) {
   const lines = useMemo(() => shownLines(chart), [chart])
   const [at, setAt] = useState<number | null>(null)
   return (
     <figure class="chart">
       <figcaption>
         <h3>{chart.title}</h3>
+        {lines.length > 0 && (
+          <span class="faint">
+            {at === null ? 'newest minute' : localText(new Date((times[at] ?? 0) * MS_PER_SECOND).toISOString())}
+          </span>
+        )}
       </figcaption>
       {lines.length === 0 ? (
         <p class="faint">{chart.none}</p>
       ) : (
         <>
-          <Legend chart={chart} lines={lines} times={times} at={at} />
-          <Canvas chart={chart} lines={lines} times={times} onCursor={setAt} about={about} />
+          <Legend chart={chart} lines={lines} at={at} />
+          <Canvas chart={chart} lines={lines} times={times} onCursor={setAt} about={about} spanSeconds={spanSeconds} />
           <details>
             <summary>{chart.title} as a table</summary>
             <ChartTable chart={chart} lines={lines} times={times} about={about} />
@@ -46,8 +63,7 @@ interface Drawn {
 }
 
 /** Values under the cursor, else the newest. */
-function Legend({ chart, lines, times, at }: Drawn & { at: number | null }) {
-  const seconds = at === null ? undefined : times[at]
+function Legend({ chart, lines, at }: Omit<Drawn, 'times'> & { at: number | null }) {
   return (
     <ul class="chart-legend">
       {lines.map(({ label, look, values }) => {
@@ -59,9 +75,6 @@ function Legend({ chart, lines, times, at }: Drawn & { at: number | null }) {
           </li>
         )
       })}
-      <li class="faint">
-        {seconds === undefined ? 'newest minute' : localText(new Date(seconds * MS_PER_SECOND).toISOString())}
-      </li>
     </ul>
   )
 }
@@ -72,7 +85,8 @@ function Canvas({
   times,
   onCursor,
   about,
-}: Drawn & { onCursor: (at: number | null) => void; about: string }) {
+  spanSeconds,
+}: Drawn & { onCursor: (at: number | null) => void; about: string; spanSeconds: number }) {
   const frame = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | null>(null)
   const palette = usePalette(frame)
@@ -81,7 +95,7 @@ function Canvas({
   useEffect(() => {
     const element = frame.current
     if (element === null || palette === null) return
-    const made = new uPlot(optionsOf(chart, lines, palette, element.clientWidth, onCursor), data, element)
+    const made = new uPlot(optionsOf(chart, lines, palette, element.clientWidth, spanSeconds, onCursor), data, element)
     plot.current = made
     const resize = new ResizeObserver(() =>
       made.setSize({ width: Math.max(element.clientWidth, MIN_WIDTH_PX), height: HEIGHT_PX }),
@@ -92,7 +106,7 @@ function Canvas({
       made.destroy()
       plot.current = null
     }
-  }, [palette, shape, chart.title])
+  }, [palette, shape, chart.title, spanSeconds])
   // New minutes move the lines; the chart itself stays, and with it the cursor.
   useEffect(() => plot.current?.setData(data), [times, lines])
   return (
@@ -101,10 +115,11 @@ function Canvas({
 }
 
 function optionsOf(
-  { text }: Chart,
+  { text, isBytes }: Chart,
   lines: readonly Line[],
   palette: Palette,
   width: number,
+  spanSeconds: number,
   onCursor: (at: number | null) => void,
 ): uPlot.Options {
   const axis = {
@@ -118,13 +133,28 @@ function optionsOf(
     height: HEIGHT_PX,
     legend: { show: false },
     cursor: { sync: { key: SYNC_KEY }, drag: { x: false, y: false }, y: false },
-    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
-    axes: [axis, { ...axis, size: AXIS_PX, values: (_, ticks) => ticks.map((tick) => text(tick)) }],
+    scales: {
+      // The whole span, also where nothing was posted.
+      x: { range: (_, __, newest) => [newest - spanSeconds, newest] },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
+    axes: [
+      { ...axis, values: (_, ticks) => ticks.map((tick) => clock.format(tick * MS_PER_SECOND)) },
+      {
+        ...{ ...axis, size: AXIS_PX, values: (_, ticks) => ticks.map((tick) => text(tick)) },
+        ...(isBytes && { incrs: BYTE_STEPS }),
+      },
+    ],
     series: [
       {},
       ...lines.map(
         ({ label, look }): uPlot.Series => ({
-          ...{ label, stroke: palette[look], points: { show: false, size: 6 }, spanGaps: false },
+          ...{
+            label,
+            stroke: palette[look],
+            points: { show: true, size: 5, filter: (plot, series) => [...lonely(Array.from(plot.data[series] ?? []))] },
+            spanGaps: false,
+          },
           ...(look === 'request' || look === 'limit'
             ? { width: 1, dash: look === 'limit' ? [6, 4] : [2, 3] }
             : { width: 2 }),

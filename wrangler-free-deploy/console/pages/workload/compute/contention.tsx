@@ -7,6 +7,7 @@ import { Count, SeverityBadge } from '../../../parts/text.tsx'
 import { Ago } from '../../../parts/time.tsx'
 import { href } from '../../../place.ts'
 import type { Named } from '../name.ts'
+import { counted } from '../words.ts'
 import { percentText } from './series.ts'
 import { type ComputeFinding, findingText, type LatestContainer, type Wait, waitsOf, waitText } from './waits.ts'
 
@@ -31,10 +32,14 @@ export function Findings({ workload: { namespace }, pods }: { workload: Named; p
               columns={FINDING_COLUMNS}
               commands={{ ctb: ['findings', '-n', namespace], url: addressOf(FINDINGS, params) }}
               empty={
-                <Empty title={history_disabled ? 'Not known' : 'None in the last five minutes'}>
+                <Empty
+                  title={history_disabled || victims_evaluated === 0 ? 'Not known' : 'None in the last five minutes'}
+                >
                   {history_disabled
                     ? 'The broker keeps no history of CPU and memory, from which findings are computed.'
-                    : `${victims_evaluated} containers of the namespace had minutes to judge.`}
+                    : victims_evaluated === 0
+                      ? 'No container of the namespace has minutes of the last five to judge.'
+                      : `${counted(victims_evaluated, 'container')} of the namespace had minutes to judge.`}
                 </Empty>
               }
             />

@@ -10,6 +10,7 @@ import { chartsOf, containersOf, type History } from './series.ts'
 
 const PATH = '/compute/history/{pod_uid}'
 const DEFAULT_MINUTES = 60
+const SECONDS_PER_MINUTE = 60
 /** A day of minutes is about 60 kB as it is sent, for each container. */
 const SPANS = [
   { minutes: 60, text: '1 hour' },
@@ -61,7 +62,7 @@ function Charts({ history: { rows }, minutes }: { history: History; minutes: num
   return (
     <>
       {containers.length > 1 && (
-        <p class="table-tools">
+        <div class="table-tools">
           <label class="field-line">
             Container{' '}
             <select
@@ -73,11 +74,17 @@ function Charts({ history: { rows }, minutes }: { history: History; minutes: num
               ))}
             </select>
           </label>
-        </p>
+        </div>
       )}
       <div class="charts">
         {drawn.charts.map((chart) => (
-          <ChartFigure key={chart.title} chart={chart} times={drawn.times} about={`container ${container}`} />
+          <ChartFigure
+            key={chart.title}
+            chart={chart}
+            times={drawn.times}
+            about={`container ${container}`}
+            spanSeconds={minutes * SECONDS_PER_MINUTE}
+          />
         ))}
       </div>
       <p class="faint">A gap is a minute that nobody posted: it is not known, and not zero.</p>

@@ -28,7 +28,7 @@ export function Latest({ containers, commands }: { containers: readonly LatestCo
   )
 }
 
-const ofText = (value: string, request: string, limit: string) => `${value} (request ${request}, limit ${limit})`
+const ofText = (value: string, request: string, limit: string) => `${value} (${request} / ${limit})`
 
 const cpuText = ({ cpu_usage_millis, cpu_request_millis, cpu_limit_millis }: LatestContainer) =>
   ofText(millisText(cpu_usage_millis), millisOrNone(cpu_request_millis), millisOrNone(cpu_limit_millis))
@@ -52,8 +52,13 @@ const COLUMNS: readonly Column<LatestContainer>[] = [
     text: ({ pod_name, container }) => `${pod_name}/${container}`,
   },
   { title: 'Node', cell: ({ node }) => <a href={href(['node', node])}>{node}</a>, text: ({ node }) => node },
-  { title: 'CPU', cell: cpuText, text: ({ cpu_usage_millis }) => cpu_usage_millis, isNumber: true },
-  { title: 'Memory', cell: memoryText, text: ({ mem_working_set }) => mem_working_set, isNumber: true },
+  { title: 'CPU (request / limit)', cell: cpuText, text: ({ cpu_usage_millis }) => cpu_usage_millis, isNumber: true },
+  {
+    title: 'Memory (request / limit)',
+    cell: memoryText,
+    text: ({ mem_working_set }) => mem_working_set,
+    isNumber: true,
+  },
   { title: 'Throttled', cell: throttledText, text: throttledText, isNumber: true },
   {
     title: 'CPU pressure',

@@ -20,6 +20,8 @@ export interface Chart {
   /** Why there is nothing to see, where all values are null. */
   readonly none: string
   readonly text: (value: number) => string
+  /** Ticks of bytes are powers of two. */
+  readonly isBytes?: true
   readonly lines: readonly Line[]
 }
 
@@ -89,7 +91,7 @@ export function chartsOf(minutes: readonly Minute[], container: string): Charts 
         ],
       },
       {
-        ...{ title: 'Memory (working set)', none: 'No minute has a value.', text: bytesText },
+        ...{ title: 'Memory (working set)', none: 'No minute has a value.', text: bytesText, isBytes: true },
         lines: [
           line('mean', 'first', (row) => row.mem_working_set_avg),
           line('largest', 'second', (row) => row.mem_working_set_max),
@@ -137,6 +139,12 @@ export function summaryOf(chart: Chart): string {
     })
     .join('; ')
 }
+
+/** Values without a neighbour, which a line alone would not show. */
+export const lonely = (values: readonly (Value | undefined)[]): readonly number[] =>
+  values.flatMap((value, index) =>
+    value != null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null ? [index] : [],
+  )
 
 export interface ChartRow {
   readonly seconds: number

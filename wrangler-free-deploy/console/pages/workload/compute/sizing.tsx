@@ -24,7 +24,7 @@ export function Sizing({ workload }: { workload: Named }) {
   return (
     <section class="section">
       <h2>Sizing</h2>
-      <p class="table-tools">
+      <div class="table-tools">
         <label class="field-line">
           Days{' '}
           <select
@@ -39,7 +39,7 @@ export function Sizing({ workload }: { workload: Named }) {
           </select>
         </label>
         <span class="faint">Calendar days of UTC with today, over all pods, earlier ones too.</span>
-      </p>
+      </div>
       <Shown reading={reading}>
         {(sizing) => (
           <>

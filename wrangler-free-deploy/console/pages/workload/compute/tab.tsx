@@ -81,7 +81,7 @@ function PodChoice({
   const pods = new Map(containers.map(({ pod_uid, pod_name, node }) => [pod_uid, `${pod_name} on ${node}`]))
   if (chosen === undefined) return null
   return (
-    <p class="table-tools">
+    <div class="table-tools">
       <label class="field-line">
         Pod{' '}
         <select
@@ -101,6 +101,6 @@ function PodChoice({
           {known} of {workload.pods.live} live pods can be chosen.
         </span>
       )}
-    </p>
+    </div>
   )
 }

@@ -11,6 +11,8 @@ import {
   signatureText,
 } from '../words.ts'
 
+const MILLIS_PER_CORE = 1_000
+
 export interface Card {
   readonly name: keyof typeof DIMENSIONS
   readonly title: string
@@ -119,7 +121,7 @@ function computeFacts({ containers, truncated }: Dimensions['compute']) {
   const throttled = containers.filter(({ throttledRatio }) => throttledRatio !== null && throttledRatio > 0).length
   return [
     `${counted(containers.length, 'container')} sampled${truncated ? ', more are there' : ''}`,
-    `${cpu.toLocaleString()} millicores, ${bytesText(memory)} together`,
+    `${(cpu / MILLIS_PER_CORE).toFixed(2)} cores and ${bytesText(memory)} together`,
     throttled > 0 ? `${counted(throttled, 'container')} throttled in the last sample` : null,
     kills > 0 ? `memory ran out ${counted(kills, 'time')}` : null,
   ]

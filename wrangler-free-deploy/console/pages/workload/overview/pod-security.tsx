@@ -44,7 +44,7 @@ export function PodSecurity({ dimension }: { dimension: PodSecurityOf }) {
           <summary>A patch towards restricted, to be reviewed; nothing is applied here</summary>
           <div class="section">
             <pre class="document">{recommendation.yaml}</pre>
-            <p class="table-tools">
+            <div class="table-tools">
               <CopyButton label="Copy" text={recommendation.yaml} />
               <button
                 type="button"
@@ -53,7 +53,7 @@ export function PodSecurity({ dimension }: { dimension: PodSecurityOf }) {
               >
                 Download
               </button>
-            </p>
+            </div>
             <ul class="facts">
               {recommendation.caveats.map((caveat) => (
                 <li key={caveat}>{caveat}</li>

@@ -24,11 +24,11 @@ export function Capabilities({ profile }: { profile: Profile }) {
       {containers.map((container) => (
         <Capability key={container.container} container={container} profile={profile} windowHours={windowHours} />
       ))}
-      <p class="table-tools">
+      <div class="table-tools">
         <CopyAs
           url={addressOf('/workloads/{namespace}/{kind}/{name}/capabilities', { path: { namespace, kind, name } })}
         />
-      </p>
+      </div>
     </section>
   )
 }

@@ -6,7 +6,7 @@ import { Empty, Shown } from '../../../parts/states.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge, Digest } from '../../../parts/text.tsx'
 import { Ago } from '../../../parts/time.tsx'
-import { href, usePlace } from '../../../place.ts'
+import { usePlace } from '../../../place.ts'
 import type { TabProps } from '../index.tsx'
 import { wholeName } from '../name.ts'
 import { counted, isUnshipped, originText, type Profile } from '../words.ts'
@@ -71,7 +71,7 @@ export default function RuntimeTab({ workload, profile }: TabProps) {
               </section>
               <section class="section">
                 <h2>Files that ran</h2>
-                <UnshippedNote rows={rows} isWhole={isWhole && !runtime.truncated} namespace={namespace} />
+                <UnshippedNote rows={rows} isWhole={isWhole && !runtime.truncated} />
                 {runtime.truncated && (
                   <p class="note">Only {rows.length} files are listed; more ran. Narrow the list with the filter.</p>
                 )}
@@ -94,21 +94,13 @@ export default function RuntimeTab({ workload, profile }: TabProps) {
 }
 
 /** Good news is said only where it is known. */
-function UnshippedNote({
-  rows,
-  isWhole,
-  namespace,
-}: {
-  rows: readonly FileRow[]
-  isWhole: boolean
-  namespace: string
-}) {
+function UnshippedNote({ rows, isWhole }: { rows: readonly FileRow[]; isWhole: boolean }) {
   const found = rows.filter(({ origin }) => isUnshipped(origin)).length
   if (found > 0)
     return (
       <p class="note bad">
         {counted(found, 'file')} that no image shipped: written after the container started, deleted while it ran, or
-        only in memory. <a href={href(['workloads'], { namespace })}>Other workloads of {namespace}</a>
+        only in memory.
       </p>
     )
   return (

@@ -65,12 +65,12 @@ export function Export({ workload, seccomp }: { workload: Named; seccomp: Seccom
           </label>
         </div>
       )}
-      <p class="table-tools">
+      <div class="table-tools">
         <button type="button" class="main" disabled={isMaking} onClick={() => void make()}>
           {isMaking ? 'Making…' : `Make it, with ${allowed(observed, edits).length} syscalls`}
         </button>
         {edits.add.length === 0 && edits.remove.length === 0 && <Commands workload={workload} edits={edits} />}
-      </p>
+      </div>
       {shown?.state === 'failed' && <Failure error={shown.error} retry={() => void make()} />}
       {shown?.state === 'made' && (
         <Made text={shown.text} fileName={`${edits.name || seccomp.suggestedName}.${edits.format}`} />
@@ -150,14 +150,14 @@ function Made({ text, fileName }: { text: string; fileName: string }) {
   const type = fileName.endsWith('.json') ? 'application/json' : 'application/yaml'
   return (
     <div>
-      <p class="table-tools" role="status">
+      <div class="table-tools" role="status">
         <span>{fileName}</span>
         <span class="grow" />
         <CopyButton label="Copy" text={text} />
         <button type="button" class="quiet" onClick={() => download(fileName, type, text)}>
           Download
         </button>
-      </p>
+      </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by the keyboard */}
       <section class="document" tabIndex={0} aria-label="The profile">
         <pre>{text}</pre>

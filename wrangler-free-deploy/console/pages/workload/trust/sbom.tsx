@@ -31,7 +31,10 @@ export function SbomOf({ digest }: { digest: string }) {
                     <li key={`${source} ${reportDigest}`}>
                       <a href={href(['image', digest])}>{counted(itemCount, 'component')}</a>
                       {sbomFormat !== null && ` as ${sbomFormat}`}, from {scannerName ?? source}, <Ago at={scannedAt} />
-                      ; <Badge tone={sbomTrust === 'verified' ? 'good' : 'plain'}>{sbomTrust ?? 'not stated'}</Badge>{' '}
+                      ;{' '}
+                      <Badge tone={sbomTrust === 'verified' ? 'good' : 'plain'}>
+                        {sbomTrust ?? 'trust not stated'}
+                      </Badge>{' '}
                       <span class="faint">
                         {trustText(sbomTrust)}
                         {join === 'workload_tag' && '; guessed by repository and tag, which may have moved'}
@@ -40,9 +43,9 @@ export function SbomOf({ digest }: { digest: string }) {
                   ),
                 )}
               </ul>
-              <p class="table-tools">
+              <div class="table-tools">
                 <CopyAs ctb={['sbom', digest]} url={addressOf(PATH, { path: { digest } })} />
-              </p>
+              </div>
             </>
           )
         }

@@ -1,7 +1,6 @@
 /** The last check of an image: its signatures, and the statements about it. */
 import { ApiError, addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
-import { CopyAs } from '../../../parts/copy-as.tsx'
 import { Empty, Shown } from '../../../parts/states.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge } from '../../../parts/text.tsx'
@@ -46,7 +45,7 @@ export function Signatures({ digest }: { digest: string }) {
             rows={rowsOf(result)}
             keyOf={({ what, signature }) => `${what} ${signerText(signature)} ${signature.tlogIndex ?? ''}`}
             columns={COLUMNS}
-            tools={<CopyAs url={addressOf(PATH, params)} />}
+            commands={{ url: addressOf(PATH, params) }}
             empty={<p class="faint">Neither a signature nor an attestation was found.</p>}
           />
         </>

@@ -40,5 +40,5 @@ const TRUSTS: Readonly<Record<string, string>> = {
   verified: 'signed, and verified',
 }
 
-export const trustText = (trust: string | null): string =>
-  trust === null ? 'made by a scanner or not stated' : (TRUSTS[trust] ?? trust)
+/** Blank where the source states none. */
+export const trustText = (trust: string | null): string => (trust === null ? '' : (TRUSTS[trust] ?? trust))

@@ -10,6 +10,7 @@ import {
   TIER_TONES,
   USE_TONES,
   useReason,
+  useShort,
   useText,
 } from './words.ts'
 
@@ -63,7 +64,7 @@ export const FINDING_COLUMNS: readonly Column<Finding>[] = [
       <>
         <Badge tone={USE_TONES[inUseState]}>{useText(inUseState)}</Badge>{' '}
         <span class="faint" title={useReason(inUseDetail)}>
-          {inUseState === 'unknown' ? useReason(inUseDetail) : ''}
+          {useShort(inUseDetail)}
         </span>
       </>
     ),
@@ -80,7 +81,7 @@ export const FINDING_COLUMNS: readonly Column<Finding>[] = [
   },
   {
     title: 'Decision',
-    cell: (row) => decisionShort(row),
+    cell: (row) => decisionShort(row) || <span class="faint">none</span>,
     text: decisionShort,
     width: '11rem',
   },

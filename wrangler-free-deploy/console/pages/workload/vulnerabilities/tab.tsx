@@ -4,8 +4,8 @@ import { itemsOf, usePages } from '../../../api/query.ts'
 import { FilterBar } from '../../../parts/filter-bar.tsx'
 import { Empty, Shown } from '../../../parts/states.tsx'
 import { Table } from '../../../parts/table.tsx'
-import { Digest } from '../../../parts/text.tsx'
-import { go, hrefWith, usePlace } from '../../../place.ts'
+import { Count, Digest } from '../../../parts/text.tsx'
+import { go, hrefWith, type Query, usePlace } from '../../../place.ts'
 import { ImageChoice, useImage } from '../image-choice.tsx'
 import type { TabProps } from '../index.tsx'
 import { counted, type Profile } from '../words.ts'
@@ -48,10 +48,14 @@ function Counts({ profile: { dimensions, workload } }: { profile: Profile }) {
       </p>
     )
   const { tiers } = found
+  const count = (value: number, query: Query) => <Count value={value} to={hrefWith({ ...query, finding: null })} />
   return (
     <p>
-      In the running containers of {workload.name}: {tiers.P0} of P0, {tiers.P1} of P1, {tiers.P2} of P2 and{' '}
-      {tiers.Background} in the background; {found.inUse} in use, {found.fixable} with a fix.{' '}
+      In the running containers of {workload.name}: {count(tiers.P0, { tier: 'P0' })} of P0,{' '}
+      {count(tiers.P1, { tier: 'P1' })} of P1, {count(tiers.P2, { tier: 'P2' })} of P2 and{' '}
+      {count(tiers.Background, { tier: 'Background' })} in the background;{' '}
+      {count(found.inUse, { in_use: ['executed', 'loaded'] })} in use, {count(found.fixable, { fixable: 'true' })} with
+      a fix.{' '}
       <span class="faint">
         Use and tier of the rows below are the worst of all workloads that run the image, not of this one alone.
       </span>

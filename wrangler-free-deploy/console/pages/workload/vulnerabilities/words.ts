@@ -43,6 +43,19 @@ export function useReason({ state, reason, containers, windowHours }: Finding['i
   }
 }
 
+/** The same in few words; why a state is not known is said in full. */
+export function useShort(detail: Finding['inUseDetail']): string {
+  switch (detail.state) {
+    case 'executed':
+    case 'loaded':
+      return `by a container of ${detail.containers}`
+    case 'installed_not_observed':
+      return `watched for ${detail.windowHours} h or more`
+    case 'unknown':
+      return useReason(detail)
+  }
+}
+
 const FACTORS: Readonly<Record<string, string>> = {
   kev: 'known to be exploited',
   exposed: 'reached from another namespace, or by an unknown peer',
@@ -64,7 +77,7 @@ export function factorText(factor: string): string {
 }
 
 const STATUSES: Readonly<Record<NonNullable<Finding['status']>, string>> = {
-  affected: 'affected, no fix announced',
+  affected: 'no fix announced',
   will_not_fix: 'will not be fixed',
   end_of_life: 'end of life',
   fix_deferred: 'fix deferred',
@@ -107,7 +120,7 @@ export function decisionShort({ decision, decided }: Pick<Finding, 'decision' | 
 }
 
 export const percentText = (share: number): string =>
-  share > 0 && share < 0.001 ? 'below 0.1 %' : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`
+  share > 0 && share < 0.001 ? '<0.1 %' : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`
 
 /** Names a finding in the address: one vulnerability may be in several packages. */
 export const findingKey = ({ id, package: { name }, installedVersion }: Finding): string =>
