@@ -32,9 +32,12 @@ export function ctbArguments({ search, namespace, kind, status, include_gone }: 
 
 const SHOWN_SEVERITIES = ['critical', 'high', 'medium'] as const
 
-/** `1 critical, 2 high`; a question mark where nothing could be computed. */
-export function findingsText(counts: Item<'/workloads'>['findingCounts']): string {
+/** `1 critical, 2 high`, at most so many words; a question mark where nothing could be computed. */
+export function findingsText(
+  counts: Item<'/workloads'>['findingCounts'],
+  most: number = SHOWN_SEVERITIES.length,
+): string {
   if (counts === null) return '?'
-  const found = SHOWN_SEVERITIES.filter((severity) => counts[severity] > 0)
-  return found.length === 0 ? 'none of medium or worse' : found.map((one) => `${counts[one]} ${one}`).join(', ')
+  const found = SHOWN_SEVERITIES.filter((severity) => counts[severity] > 0).slice(0, most)
+  return found.length === 0 ? 'none above low' : found.map((one) => `${counts[one]} ${one}`).join(', ')
 }

@@ -14,6 +14,8 @@ import './workloads.css'
 const PATH = '/workloads'
 /** 100 rows are about 70 kB of JSON, 4 kB as they are sent. */
 const PAGE_ROWS = 100
+/** The worst ones; the others are in the title and in CSV. */
+const SHOWN_SEVERITIES = 2
 
 type Listed = Item<typeof PATH>
 type Status = Listed['posture']['status']
@@ -137,7 +139,11 @@ const COLUMNS: readonly Column<Listed>[] = [
   },
   {
     title: 'Findings',
-    cell: ({ findingCounts }) => <span class="number">{findingsText(findingCounts)}</span>,
+    cell: ({ findingCounts }) => (
+      <span class="number" title={findingsText(findingCounts)}>
+        {findingsText(findingCounts, SHOWN_SEVERITIES)}
+      </span>
+    ),
     text: ({ findingCounts }) => findingsText(findingCounts),
     width: '16rem',
   },

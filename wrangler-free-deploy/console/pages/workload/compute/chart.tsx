@@ -10,6 +10,7 @@ import { type Chart, type ChartRow, type Line, lonely, rowsOfChart, shownLines, 
 const HEIGHT_PX = 180
 const MS_PER_SECOND = 1_000
 const AXIS_PX = 72
+const TIME_AXIS_PX = 32
 const MIN_WIDTH_PX = 200
 const MAX_BYTES_LOG2 = 50
 const BYTE_STEPS = Array.from({ length: MAX_BYTES_LOG2 }, (_, log2) => 2 ** log2)
@@ -139,7 +140,7 @@ function optionsOf(
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map((tick) => clock.format(tick * MS_PER_SECOND)) },
+      { ...axis, size: TIME_AXIS_PX, values: (_, ticks) => ticks.map((tick) => clock.format(tick * MS_PER_SECOND)) },
       {
         ...{ ...axis, size: AXIS_PX, values: (_, ticks) => ticks.map((tick) => text(tick)) },
         ...(isBytes && { incrs: BYTE_STEPS }),

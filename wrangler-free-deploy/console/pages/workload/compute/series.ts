@@ -38,7 +38,8 @@ const GAP_ROWS = 1.5
 
 export const millisText = (millis: number): string =>
   millis >= 1_000 ? `${(millis / 1_000).toFixed(2)} cores` : `${Math.round(millis)} m`
-export const percentText = (percent: number): string => `${percent >= 10 ? Math.round(percent) : percent.toFixed(1)} %`
+export const percentText = (percent: number): string =>
+  `${percent >= 10 || percent === 0 ? Math.round(percent) : percent.toFixed(1)} %`
 export const latencyText = (us: number): string => {
   const ms = us / US_PER_MS
   return ms >= 10 ? `${Math.round(ms)} ms` : ms >= 0.1 ? `${ms.toFixed(1)} ms` : `${Math.round(us)} µs`

@@ -1,7 +1,7 @@
 /** How a workload used CPU and memory, as rows, and the rules that hold in words. */
 import type { Answer } from '../../../api/client.ts'
 import { bytesText } from '../../../parts/text.tsx'
-import { counted, reasonText } from '../words.ts'
+import { counted } from '../words.ts'
 import { millisText, percentText } from './series.ts'
 
 export type SizingAnswer = Answer<'/compute/workloads/{namespace}/{kind}/{name}'>
@@ -72,7 +72,7 @@ export function caveatsOf({ pods, containers, minMinutes, maxRelativeError, trun
     ...containers.flatMap(({ container, reason, minutes, observedShare }) => [
       ...(reason === null
         ? []
-        : [`${container}: ${reasonText(reason)}, there are ${minutes} (${minMinutes} are the least)`]),
+        : [`${container}: percentiles need ${counted(minMinutes, 'observed minute')}, there are ${minutes}`]),
       ...(observedShare >= 1
         ? []
         : [`${container}: observed ${percentText(observedShare * 100)} of the time; a gap is in no number`]),

@@ -19,18 +19,6 @@ const fixText = ({ fixedVersions, fixable, status }: Finding): string =>
 
 export const FINDING_COLUMNS: readonly Column<Finding>[] = [
   {
-    title: 'Tier',
-    cell: ({ tier }) => <Badge tone={TIER_TONES[tier]}>{tier}</Badge>,
-    text: ({ tier }) => tier,
-    width: '7rem',
-  },
-  {
-    title: 'Severity',
-    cell: ({ severity }) => <SeverityBadge severity={severity} />,
-    text: ({ severity }) => severity,
-    width: '6.5rem',
-  },
-  {
     title: 'Vulnerability',
     cell: (row) => (
       <>
@@ -47,6 +35,18 @@ export const FINDING_COLUMNS: readonly Column<Finding>[] = [
     ),
     text: ({ id }) => id,
     width: '13rem',
+  },
+  {
+    title: 'Tier',
+    cell: ({ tier }) => <Badge tone={TIER_TONES[tier]}>{tier}</Badge>,
+    text: ({ tier }) => tier,
+    width: '7rem',
+  },
+  {
+    title: 'Severity',
+    cell: ({ severity }) => <SeverityBadge severity={severity} />,
+    text: ({ severity }) => severity,
+    width: '6.5rem',
   },
   {
     title: 'Package',
