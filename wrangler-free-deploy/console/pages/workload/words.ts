@@ -87,6 +87,9 @@ const REASONS: Readonly<Record<string, string>> = {
   too_few_minutes: 'percentiles need 60 observed minutes',
 }
 
+/** The text as the beginning of a sentence. */
+export const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+
 export const reasonText = (reason: string): string => REASONS[reason] ?? plain(reason)
 
 const CAUSES: Readonly<Record<ReasonDetail['cause'], string>> = {

@@ -3,7 +3,7 @@ import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge, type Tone } from '../../../parts/text.tsx'
 import { Time, toMs } from '../../../parts/time.tsx'
 import { href } from '../../../place.ts'
-import { counted } from '../words.ts'
+import { counted, sentence } from '../words.ts'
 import type { ChangeRow, Part } from './rows.ts'
 
 /** From so many rows on, a part is folded. */
@@ -24,8 +24,7 @@ export function PartSection({ part: { title, rows, state, gaps, notes } }: { par
       </h3>
       {gaps.map((gap) => (
         <p key={gap} class="faint">
-          {rows === null ? '' : 'Not known in part: '}
-          {gap}.
+          {rows === null ? sentence(gap) : `Not known in part: ${gap}`}.
         </p>
       ))}
       {notes.map((note) => (

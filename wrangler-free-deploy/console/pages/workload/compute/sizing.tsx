@@ -6,7 +6,7 @@ import { type Column, Table } from '../../../parts/table.tsx'
 import { Count } from '../../../parts/text.tsx'
 import { go, hrefWith, usePlace } from '../../../place.ts'
 import { type Named, wholeName } from '../name.ts'
-import { counted, reasonText } from '../words.ts'
+import { counted, reasonText, sentence } from '../words.ts'
 import { caveatsOf, fitText, type SizingRow, sizingRows, TEXTS } from './sizing-rows.ts'
 
 const PATH = '/compute/workloads/{namespace}/{kind}/{name}'
@@ -54,7 +54,7 @@ export function Sizing({ workload }: { workload: Named }) {
               keyOf={({ container, resource }) => `${container} ${resource}`}
               columns={COLUMNS}
               commands={{ ctb: ['sizing', wholeName(workload), '--days', `${days}`], url: addressOf(PATH, params) }}
-              empty={<Empty title="No container to size">{reasonText(sizing.reason ?? 'no_samples')}</Empty>}
+              empty={<Empty title="No container to size">{sentence(reasonText(sizing.reason ?? 'no_samples'))}.</Empty>}
             />
             <p class="faint">
               Percentiles are over the time of all pods: the smallest value that it does not exceed in 50, 95 or 99 % of
