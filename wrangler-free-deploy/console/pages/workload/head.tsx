@@ -4,7 +4,7 @@ import { Ago } from '../../parts/time.tsx'
 import { href } from '../../place.ts'
 import { type Named, tabHref, wholeName } from './name.ts'
 import { cardsOf } from './overview/facts.ts'
-import { counted, type Profile, STATUS_TONES } from './words.ts'
+import { counted, DIMENSIONS, type Profile, STATUS_TONES } from './words.ts'
 
 export function Title({ namespace, kind, name }: Named) {
   return (
@@ -64,7 +64,7 @@ export function Posture({ profile }: { profile: Profile }) {
         )}
         {snapshotPending && ', the state is newer'}
         {posture.unknownDimensions.length > 0 &&
-          ` · ${posture.unknownDimensions.length} of 4 core dimensions are not known`}
+          ` · not known: ${posture.unknownDimensions.map((one) => DIMENSIONS[one].toLowerCase()).join(', ')}`}
       </p>
     </div>
   )

@@ -78,7 +78,9 @@ const COLUMNS: readonly Column<ChangeRow>[] = [
       vulnerability !== undefined ? (
         <a href={href(['vulnerability', vulnerability])}>{what}</a>
       ) : digest !== undefined ? (
-        <a href={href(['image', digest])}>{what}</a>
+        <a class={/^sha\d+:/.test(what) ? 'nowrap' : undefined} href={href(['image', digest])}>
+          {what}
+        </a>
       ) : (
         <span class="wrap">{what}</span>
       ),

@@ -44,14 +44,16 @@ const throttledText = ({ cpu_nr_periods: periods, cpu_nr_throttled: throttled }:
 const COLUMNS: readonly Column<LatestContainer>[] = [
   {
     title: 'Container',
-    cell: ({ pod_name, pod_uid, container }) => (
+    cell: ({ pod_name, pod_uid, container, node }) => (
       <>
-        <a href={hrefWith({ pod_uid, container })}>{pod_name}</a> <span class="kind">{container}</span>
+        <a href={hrefWith({ pod_uid, container })}>{pod_name}</a>{' '}
+        <span class="kind">
+          {container} on <a href={href(['node', node])}>{node}</a>
+        </span>
       </>
     ),
     text: ({ pod_name, container }) => `${pod_name}/${container}`,
   },
-  { title: 'Node', cell: ({ node }) => <a href={href(['node', node])}>{node}</a>, text: ({ node }) => node },
   { title: 'CPU (request / limit)', cell: cpuText, text: ({ cpu_usage_millis }) => cpu_usage_millis, isNumber: true },
   {
     title: 'Memory (request / limit)',

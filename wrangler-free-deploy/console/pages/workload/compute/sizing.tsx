@@ -43,11 +43,11 @@ export function Sizing({ workload }: { workload: Named }) {
       <Shown reading={reading}>
         {(sizing) => (
           <>
-            {caveatsOf(sizing).map((caveat) => (
-              <p key={caveat} class="note">
-                {caveat}
-              </p>
-            ))}
+            <ul class="facts faint">
+              {caveatsOf(sizing).map((caveat) => (
+                <li key={caveat}>{sentence(caveat)}.</li>
+              ))}
+            </ul>
             <Table
               name="Sizing"
               rows={sizingRows(sizing)}

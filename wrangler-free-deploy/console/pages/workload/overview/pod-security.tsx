@@ -71,8 +71,16 @@ const valueText = (value: unknown): string =>
 
 const COLUMNS: readonly Column<Row>[] = [
   { title: 'Of', cell: ({ of }) => of, text: ({ of }) => of },
-  { title: 'Check', cell: ({ failing: { check } }) => check, text: ({ failing: { check } }) => check },
-  { title: 'Level', cell: ({ failing: { level } }) => level, text: ({ failing: { level } }) => level },
+  {
+    title: 'Check',
+    cell: ({ failing: { check } }) => <span class="nowrap">{check}</span>,
+    text: ({ failing: { check } }) => check,
+  },
+  {
+    title: 'Level',
+    cell: ({ failing: { level } }) => <span class="nowrap">{level}</span>,
+    text: ({ failing: { level } }) => level,
+  },
   { title: 'Field', cell: ({ failing: { field } }) => <code>{field}</code>, text: ({ failing: { field } }) => field },
   {
     title: 'Value',

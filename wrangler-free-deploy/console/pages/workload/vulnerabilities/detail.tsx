@@ -9,6 +9,7 @@ import {
   decisionText,
   type Finding,
   factorText,
+  isPartial,
   percentText,
   scopeText,
   statusText,
@@ -121,14 +122,15 @@ function Exploited({ finding: { kev, kevDateAdded, epss, epssPercentile } }: { f
   )
 }
 
-function DecisionOf({ finding: { decision, decided } }: { finding: Finding }) {
+function DecisionOf({ finding }: { finding: Finding }) {
+  const { decision } = finding
   if (decision === null) return <Pair title="Decision">none</Pair>
   return (
     <Pair title="Decision">
       <p class="wrap">
         {decisionText(decision)}, {scopeText(decision.scope)}
         {decision.until !== null && `, until ${decision.until}`}
-        {!decided && '; it does not settle the finding in every workload that has the image'}
+        {isPartial(finding) && '; it does not settle the finding in every workload that has the image'}
       </p>
       <p class="faint wrap">
         {decision.by}, <Time at={decision.decidedAt} />: {decision.why}

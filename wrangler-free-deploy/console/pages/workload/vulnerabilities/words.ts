@@ -112,11 +112,16 @@ export const decisionText = ({ decision, justification }: Pick<Decision, 'decisi
     .map((word) => word!.replaceAll('_', ' '))
     .join(': ')
 
-/** A decision may hold for some workloads only, so it is not the same as being settled. */
-export function decisionShort({ decision, decided }: Pick<Finding, 'decision' | 'decided'>): string {
-  if (decision === null) return ''
-  const word = decision.decision.replaceAll('_', ' ')
-  return decided ? word : `${word}, not settled everywhere`
+/** These say that work is left; all others settle a finding. */
+const UNSETTLED: ReadonlySet<Decision['decision']> = new Set(['affected', 'under_investigation'])
+
+/** A decision that settles may hold in some of the workloads only, which is not the same as being settled. */
+export const isPartial = ({ decision, decided }: Pick<Finding, 'decision' | 'decided'>): boolean =>
+  decision !== null && !decided && !UNSETTLED.has(decision.decision)
+
+export function decisionShort(finding: Pick<Finding, 'decision' | 'decided'>): string {
+  const word = finding.decision?.decision.replaceAll('_', ' ') ?? ''
+  return isPartial(finding) ? `${word}, not in all workloads` : word
 }
 
 export const percentText = (share: number): string =>
