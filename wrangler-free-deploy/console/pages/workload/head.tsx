@@ -2,7 +2,8 @@
 import { Badge } from '../../parts/text.tsx'
 import { Ago } from '../../parts/time.tsx'
 import { href } from '../../place.ts'
-import { type Named, tabHref, wholeName } from './name.ts'
+import { tabHref } from './links.ts'
+import { type Named, wholeName } from './name.ts'
 import { cardsOf } from './overview/facts.ts'
 import { counted, DIMENSIONS, type Profile, STATUS_TONES } from './words.ts'
 

@@ -1,5 +1,4 @@
-/** The workload of the address, and links that are about it. */
-import { href, type Query } from '../../place.ts'
+/** The workload of the address, and the tabs of its dossier. */
 
 export interface Named {
   readonly namespace: string
@@ -23,6 +22,3 @@ export const isTab = (text: string): text is TabName => Object.hasOwn(TABS, text
 
 /** `namespace/Kind/name`, as filters of flows and the command line take it. */
 export const wholeName = ({ namespace, kind, name }: Named): string => `${namespace}/${kind}/${name}`
-
-export const tabHref = ({ namespace, kind, name }: Named, tab: TabName, query: Query = {}): string =>
-  href(['workload', namespace, kind, name], { ...query, tab })

@@ -1,6 +1,6 @@
 /** Minutes of a container as lines of charts. A minute that is missing is a gap, not a zero. */
 import type { Answer } from '../../../api/client.ts'
-import { bytesText } from '../../../parts/text.tsx'
+import { bytesText } from '../../../parts/bytes.ts'
 import { toMs } from '../../../parts/time.tsx'
 
 export type History = Answer<'/compute/history/{pod_uid}'>

@@ -1,6 +1,6 @@
 /** How a workload used CPU and memory, as rows, and the rules that hold in words. */
 import type { Answer } from '../../../api/client.ts'
-import { bytesText } from '../../../parts/text.tsx'
+import { bytesText } from '../../../parts/bytes.ts'
 import { counted } from '../words.ts'
 import { millisText, percentText } from './series.ts'
 

@@ -1,7 +1,7 @@
 /** All dimensions in short, what needs a look first. */
 import { Badge, SeverityBadge } from '../../../parts/text.tsx'
 import type { TabProps } from '../index.tsx'
-import { tabHref } from '../name.ts'
+import { tabHref } from '../links.ts'
 import { DIMENSIONS, type Profile } from '../words.ts'
 import { Containers } from './containers.tsx'
 import { Controls } from './controls.tsx'
