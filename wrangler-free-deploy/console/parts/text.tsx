@@ -1,8 +1,10 @@
 /** Small pieces of text that all pages share. */
 import type { ComponentChildren } from 'preact'
 import { href, type Query } from '../place.ts'
+import type { Tone } from './tone.ts'
 
 export { bytesText } from './bytes.ts'
+export type { Tone } from './tone.ts'
 
 const DIGEST_CHARS = 12
 
@@ -33,8 +35,6 @@ export function Workload({ namespace, kind, name, query = {} }: WorkloadName & {
     </a>
   )
 }
-
-export type Tone = 'bad' | 'warn' | 'good' | 'info' | 'plain'
 
 /** A word with a colour; the word alone says it all. */
 export function Badge({

@@ -1,52 +1,11 @@
 /** Times: local and short on the page, UTC in full on hover. */
 import { useNow } from '../hooks.ts'
+import { durationText, localText, toMs, utcText } from './moment.ts'
 
-const MS_PER_MINUTE = 60_000
-const STEPS = [
-  { unit: 'd', ms: 86_400_000 },
-  { unit: 'h', ms: 3_600_000 },
-  { unit: 'min', ms: MS_PER_MINUTE },
-  { unit: 's', ms: 1_000 },
-] as const
+export { durationText, localText, toMs, utcText } from './moment.ts'
 
-const sameYear = new Intl.DateTimeFormat(undefined, {
-  month: 'short',
-  day: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  hourCycle: 'h23',
-})
-const otherYear = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
-
-/** Reads a time of the API; some routes send UTC without a zone. NaN for a text that is none. */
-export function toMs(at: string): number {
-  return Date.parse(/(Z|[+-]\d\d:\d\d)$/.test(at) ? at : `${at}Z`)
-}
-
-/** `12 min`, `3 d`: the largest unit that fits. */
-export function durationText(ms: number): string {
-  const step = STEPS.find((one) => ms >= one.ms) ?? STEPS.at(-1)!
-  return `${Math.floor(ms / step.ms)} ${step.unit}`
-}
-
-/** A time as text of this place. */
-export function localText(at: string): string {
-  const ms = toMs(at)
-  if (Number.isNaN(ms)) return at
-  const date = new Date(ms)
-  return (date.getFullYear() === new Date().getFullYear() ? sameYear : otherYear).format(date)
-}
-
-export function utcText(at: string): string {
-  const ms = toMs(at)
-  return Number.isNaN(ms)
-    ? at
-    : `${new Date(ms)
-        .toISOString()
-        .replace('T', ' ')
-        .replace(/\.\d+Z$/, '')} UTC`
-}
+/** Ages on the page move on this often. */
+const AGE_STEP_MS = 15_000
 
 /** A time, or a dash for none. */
 export function Time({ at }: { at: string | null | undefined }) {
@@ -60,7 +19,7 @@ export function Time({ at }: { at: string | null | undefined }) {
 
 /** `12 min ago`, which goes on by itself. */
 export function Ago({ at }: { at: string | null | undefined }) {
-  const now = useNow(MS_PER_MINUTE / 4)
+  const now = useNow(AGE_STEP_MS)
   if (at === null || at === undefined) return <span class="faint">never</span>
   const ms = toMs(at)
   if (Number.isNaN(ms)) return <span>{at}</span>

@@ -1,8 +1,8 @@
 /** Words for what the broker answers as codes. A code that has none is shown as it is. */
-import type { Answer } from '../../api/client.ts'
-import type { Tone } from '../../parts/text.tsx'
+import type { JsonAnswer } from '../../api/answers.ts'
+import type { Tone } from '../../parts/tone.ts'
 
-export type Profile = Answer<'/workloads/{namespace}/{kind}/{name}/profile'>
+export type Profile = JsonAnswer<'/workloads/{namespace}/{kind}/{name}/profile'>
 export type Status = Profile['posture']['status']
 export type ReasonDetail = NonNullable<Profile['capabilities']['containers'][number]['reasonDetail']>
 type Signature = NonNullable<Profile['dimensions']['images']['supplyChain']>['verdict']

@@ -1,7 +1,8 @@
 /** The filters of the list of workloads, and its words. */
-import type { Item, Params } from '../../api/client.ts'
+import type { JsonAnswer } from '../../api/answers.ts'
+import type { paths } from '../../api/schema.d.ts'
 
-type ListQuery = NonNullable<Params<'/workloads'>['query']>
+type ListQuery = NonNullable<paths['/workloads']['get']['parameters']['query']>
 
 /** The filters of the address that the route has. */
 export function listFilter(query: URLSearchParams): Omit<ListQuery, 'limit' | 'after'> {
@@ -34,7 +35,7 @@ const SHOWN_SEVERITIES = ['critical', 'high', 'medium'] as const
 
 /** `1 critical, 2 high`, at most so many words; a question mark where nothing could be computed. */
 export function findingsText(
-  counts: Item<'/workloads'>['findingCounts'],
+  counts: JsonAnswer<'/workloads'>['items'][number]['findingCounts'],
   most: number = SHOWN_SEVERITIES.length,
 ): string {
   if (counts === null) return '?'

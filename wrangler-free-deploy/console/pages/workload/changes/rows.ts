@@ -1,8 +1,8 @@
 /** The differences of a workload between two times, part by part. What has no record is told apart from what is equal. */
-import type { Answer } from '../../../api/client.ts'
+import type { JsonAnswer } from '../../../api/answers.ts'
 import { originText, reasonText } from '../words.ts'
 
-export type Diff = Answer<'/workloads/{namespace}/{kind}/{name}/diff'>
+export type Diff = JsonAnswer<'/workloads/{namespace}/{kind}/{name}/diff'>
 type Gap = Diff['notKnown'][number]
 type List<T> = { readonly items: readonly T[]; readonly total: number; readonly truncated: boolean }
 
@@ -257,7 +257,7 @@ export function podSecurityRows({ level, containersAdded, containersRemoved, pod
 const valueText = (value: unknown): string | null =>
   value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value)
 
-export type ProfileDiff = Answer<'/workloads/{namespace}/{kind}/{name}/profile/diff'>
+export type ProfileDiff = JsonAnswer<'/workloads/{namespace}/{kind}/{name}/profile/diff'>
 
 export interface ProfilePart {
   readonly title: string

@@ -1,9 +1,9 @@
 /** Minutes of a container as lines of charts. A minute that is missing is a gap, not a zero. */
-import type { Answer } from '../../../api/client.ts'
+import type { JsonAnswer } from '../../../api/answers.ts'
 import { bytesText } from '../../../parts/bytes.ts'
-import { toMs } from '../../../parts/time.tsx'
+import { toMs } from '../../../parts/moment.ts'
 
-export type History = Answer<'/compute/history/{pod_uid}'>
+export type History = JsonAnswer<'/compute/history/{pod_uid}'>
 export type Minute = History['rows'][number]
 
 type Value = number | null
@@ -33,7 +33,7 @@ export interface Charts {
 
 const MS_PER_SECOND = 1_000
 const US_PER_MS = 1_000
-/** A row later than this many lengths of a row leaves a gap before it. */
+/** A row that begins later than this many lengths of the one before leaves a gap. */
 const GAP_ROWS = 1.5
 
 export const millisText = (millis: number): string =>
@@ -56,15 +56,16 @@ export function withGaps(rows: readonly Minute[]): {
 } {
   const times: number[] = []
   const found: (Minute | null)[] = []
+  let before: { readonly seconds: number; readonly length: number } | null = null
   for (const row of rows) {
     const seconds = toMs(row.ts) / MS_PER_SECOND
-    const before = times.at(-1)
-    if (before !== undefined && seconds - before > row.resolution_secs * GAP_ROWS) {
-      times.push(before + row.resolution_secs)
+    if (before !== null && seconds - before.seconds > before.length * GAP_ROWS) {
+      times.push(before.seconds + before.length)
       found.push(null)
     }
     times.push(seconds)
     found.push(row)
+    before = { seconds, length: row.resolution_secs }
   }
   return { times, rows: found }
 }

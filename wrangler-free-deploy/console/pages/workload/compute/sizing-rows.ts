@@ -1,10 +1,10 @@
 /** How a workload used CPU and memory, as rows, and the rules that hold in words. */
-import type { Answer } from '../../../api/client.ts'
+import type { JsonAnswer } from '../../../api/answers.ts'
 import { bytesText } from '../../../parts/bytes.ts'
 import { counted } from '../words.ts'
 import { millisText, percentText } from './series.ts'
 
-export type SizingAnswer = Answer<'/compute/workloads/{namespace}/{kind}/{name}'>
+export type SizingAnswer = JsonAnswer<'/compute/workloads/{namespace}/{kind}/{name}'>
 type Container = SizingAnswer['containers'][number]
 type Fit = NonNullable<Container['fit']>[number]
 

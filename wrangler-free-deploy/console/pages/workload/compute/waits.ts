@@ -1,10 +1,10 @@
 /** Who made the containers of the workload wait for a processor: minutes of a victim and a culprit as one row. */
-import type { Answer } from '../../../api/client.ts'
-import { toMs } from '../../../parts/time.tsx'
+import type { JsonAnswer } from '../../../api/answers.ts'
+import { toMs } from '../../../parts/moment.ts'
 
-type Pair = Answer<'/compute/contention'>['pairs'][number]
-export type ComputeFinding = Answer<'/compute/findings'>['findings'][number]
-export type LatestContainer = Answer<'/compute/latest'>['containers'][number]
+type Pair = JsonAnswer<'/compute/contention'>['pairs'][number]
+export type ComputeFinding = JsonAnswer<'/compute/findings'>['findings'][number]
+export type LatestContainer = JsonAnswer<'/compute/latest'>['containers'][number]
 
 export interface Wait {
   /** `pod/container`, or the uid where the container is not live. */

@@ -1,10 +1,12 @@
 /** Edges of a workload: which are new, and where their flows and their peer are shown. */
-import type { Item } from '../../../api/client.ts'
-import { toMs } from '../../../parts/time.tsx'
-import type { Query } from '../../../place.ts'
+import type { JsonAnswer } from '../../../api/answers.ts'
+import { toMs } from '../../../parts/moment.ts'
 import { type Named, wholeName } from '../name.ts'
 
-export type Edge = Item<'/flows/edges'>
+/** Parameters of an address; null removes one. */
+type Query = Readonly<Record<string, string | readonly string[] | null>>
+
+export type Edge = JsonAnswer<'/flows/edges'>['items'][number]
 export type Side = Edge['from']
 /** `callers` open connections to the workload, `callees` accept connections of it. */
 export type Direction = 'callers' | 'callees'

@@ -1,6 +1,6 @@
 /** The dimensions of a profile as cards: a state, the facts behind it, and the reasons where it is not good or not known. */
 import { bytesText } from '../../../parts/bytes.ts'
-import type { Tone } from '../../../parts/text.tsx'
+import type { Tone } from '../../../parts/tone.ts'
 import type { TabName } from '../name.ts'
 import {
   counted,

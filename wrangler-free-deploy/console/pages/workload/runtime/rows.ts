@@ -1,8 +1,8 @@
 /** Files that ran as rows, and how well each container of the workload is watched. */
-import type { Answer } from '../../../api/client.ts'
+import type { JsonAnswer } from '../../../api/answers.ts'
 import { isUnshipped, type Profile } from '../words.ts'
 
-export type Runtime = Answer<'/workloads/{namespace}/{kind}/{name}/runtime'>
+export type Runtime = JsonAnswer<'/workloads/{namespace}/{kind}/{name}/runtime'>
 export type Entry = Runtime['containers'][number]['entries'][number]
 export type Coverage = Runtime['coverage'][number]
 

@@ -1,5 +1,7 @@
 /** The export as the address describes it: action, notation, name, and the edits of the observed set. */
-import type { Query } from '../../../place.ts'
+
+/** Parameters of an address; null removes one. */
+type Query = Readonly<Record<string, string | readonly string[] | null>>
 
 export const ACTIONS = ['SCMP_ACT_LOG', 'SCMP_ACT_ERRNO', 'SCMP_ACT_KILL', 'SCMP_ACT_KILL_PROCESS'] as const
 export type Action = (typeof ACTIONS)[number]

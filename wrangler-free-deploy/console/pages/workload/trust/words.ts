@@ -1,7 +1,7 @@
 /** Words for signatures and SBOMs. Valid is not trusted: a verdict is always shown with its signer. */
-import type { Answer } from '../../../api/client.ts'
+import type { JsonAnswer } from '../../../api/answers.ts'
 
-export type Attestation = Answer<'/images/{digest}/attestation'>
+export type Attestation = JsonAnswer<'/images/{digest}/attestation'>
 type Signature = Attestation['signatures'][number]
 
 const VERDICTS: Readonly<Record<Attestation['verdict'], string>> = {

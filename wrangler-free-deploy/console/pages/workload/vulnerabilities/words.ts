@@ -1,9 +1,9 @@
 /** Words for findings: their use, their urgency, and what was decided about them. */
-import type { Item } from '../../../api/client.ts'
-import type { Tone } from '../../../parts/text.tsx'
+import type { JsonAnswer } from '../../../api/answers.ts'
+import type { Tone } from '../../../parts/tone.ts'
 import { counted, reasonText } from '../words.ts'
 
-export type Finding = Item<'/images/{digest}/vulnerabilities'>
+export type Finding = JsonAnswer<'/images/{digest}/vulnerabilities'>['items'][number]
 
 export const TIER_TONES: Readonly<Record<Finding['tier'], Tone>> = {
   P0: 'bad',

@@ -1,0 +1,48 @@
+/** Times as numbers and texts. */
+
+const MS_PER_MINUTE = 60_000
+const STEPS = [
+  { unit: 'd', ms: 86_400_000 },
+  { unit: 'h', ms: 3_600_000 },
+  { unit: 'min', ms: MS_PER_MINUTE },
+  { unit: 's', ms: 1_000 },
+] as const
+
+const sameYear = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+})
+const otherYear = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+
+/** Reads a time of the API; some routes send UTC without a zone. NaN for a text that is none. */
+export function toMs(at: string): number {
+  return Date.parse(/(Z|[+-]\d\d:\d\d)$/.test(at) ? at : `${at}Z`)
+}
+
+/** `12 min`, `3 d`: the largest unit that fits. */
+export function durationText(ms: number): string {
+  const step = STEPS.find((one) => ms >= one.ms) ?? STEPS.at(-1)!
+  return `${Math.floor(ms / step.ms)} ${step.unit}`
+}
+
+/** A time as text of this place. */
+export function localText(at: string): string {
+  const ms = toMs(at)
+  if (Number.isNaN(ms)) return at
+  const date = new Date(ms)
+  return (date.getFullYear() === new Date().getFullYear() ? sameYear : otherYear).format(date)
+}
+
+export function utcText(at: string): string {
+  const ms = toMs(at)
+  return Number.isNaN(ms)
+    ? at
+    : `${new Date(ms)
+        .toISOString()
+        .replace('T', ' ')
+        .replace(/\.\d+Z$/, '')} UTC`
+}
