@@ -32,6 +32,8 @@ const REFUSED = [/^answer (404|409): /, /^console error: Failed to load resource
 const MAX_REQUESTS = 6
 const MAX_BYTES = 300_000
 const MAX_TAB_KEYS = 80
+const QUIET_LOOKS = 4
+const LOOK_MS = 60
 
 type Profile = JsonAnswer<'/workloads/{namespace}/{kind}/{name}/profile'>
 type Findings = JsonAnswer<'/images/{digest}/vulnerabilities'>
@@ -52,8 +54,12 @@ const get = async <T>(path: string): Promise<T> => (await fetch(`${broker.url}${
 
 async function settled(page: Page): Promise<void> {
   await page.locator('h1').waitFor()
-  do await page.waitForLoadState('networkidle')
-  while ((await page.locator('.loading').count()) > 0)
+  await page.waitForLoadState('networkidle')
+  // A part that was loaded may begin to load another one.
+  for (let quiet = 0; quiet < QUIET_LOOKS; ) {
+    await page.waitForTimeout(LOOK_MS)
+    quiet = (await page.locator('.loading').count()) === 0 ? quiet + 1 : 0
+  }
 }
 
 /** Opens a page of the console and waits for all of its answers. */
@@ -128,7 +134,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
         await page.goto(`${broker.url}/console/${path}`)
         await settled(page)
         assert.deepEqual(await axeViolations(page), [])
-        assert.equal(await overflowPx(page), 0)
+        assert.ok((await overflowPx(page)) <= 0)
         const bytes = asked.reduce((sum, one) => sum + one.bytes, 0)
         assert.ok(asked.length <= MAX_REQUESTS, `${asked.length} requests: ${asked.map(({ url }) => url)}`)
         assert.ok(bytes <= MAX_BYTES, `${bytes} bytes`)
@@ -148,7 +154,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
       listed.map((text) => attention.some(({ title }) => text.startsWith(title))),
       attention.map(() => true),
     )
-    assert.equal(await page.locator('.dimension-strip dd').first().innerText(), posture.status)
+    assert.equal(await page.locator('.dimension-strip dd').first().textContent(), posture.status)
     await tabTo(page, new RegExp(`^${attention[0]!.title}$`))
     await page.keyboard.press('Enter')
     await page.waitForURL(`**/${CHECKOUT}?tab=vulnerabilities`)
@@ -200,10 +206,10 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     await page.getByRole('alert').waitFor()
     await page.getByLabel('Make it nevertheless').check()
     await page.getByText('Edit the list').click()
-    await page.getByLabel('Allow also').fill('io_uring_setup')
+    await page.getByLabel('Allow also').fill('ptrace')
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Leave out openat', exact: true }).click()
-    await page.waitForURL('**add=io_uring_setup&remove=openat')
+    await page.waitForURL('**add=ptrace&remove=openat')
     await make.click()
     const shown = page.locator('section.document pre')
     await shown.waitFor()
@@ -212,11 +218,11 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({
         ...{ defaultAction: 'SCMP_ACT_ERRNO', format: 'yaml', acknowledgePartial: true },
-        ...{ add: ['io_uring_setup'], remove: ['openat'] },
+        ...{ add: ['ptrace'], remove: ['openat'] },
       }),
     })
     const text = await answer.text()
-    assert.match(text, /io_uring_setup/)
+    assert.match(text, /ptrace/)
     assert.equal(await shown.textContent(), text)
     const [file] = await Promise.all([
       page.waitForEvent('download'),
@@ -233,7 +239,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
   it('tell who made them wait, chart each minute, and have the same as a table', async () => {
     const opened = await open(workload(STOREFRONT, 'compute'))
     const { page } = opened
-    const pod = await page.getByLabel('Pod', { exact: true }).inputValue()
+    const pod = await page.getByRole('combobox', { name: /^Pod / }).inputValue()
     const { rows } = await get<JsonAnswer<'/compute/history/{pod_uid}'>>(`/compute/history/${pod}?minutes=60`)
     assert.equal(await page.getByRole('img', { name: /^CPU of container storefront/ }).count(), 1)
     assert.equal(await page.locator('.chart canvas').count(), 5)
@@ -241,8 +247,8 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     assert.equal((await column(page, 'CPU of container storefront', 'mean')).length, rows.length)
     const culprits = await column(page, 'Who made it wait', 'Waited for')
     assert.match(culprits[0]!, /^platform\/image-builder-/)
-    const pods = page.getByLabel('Pod', { exact: true }).locator('option')
-    await page.getByLabel('Pod', { exact: true }).selectOption({ index: 1 })
+    const pods = page.getByRole('combobox', { name: /^Pod / }).locator('option')
+    await page.getByRole('combobox', { name: /^Pod / }).selectOption({ index: 1 })
     await page.waitForURL(`**pod_uid=${await pods.nth(1).getAttribute('value')}`)
     await page.getByLabel('Span').selectOption('360')
     await page.waitForURL('**minutes=360')
@@ -253,6 +259,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
   it('draw charts anew in the other theme and in a narrow window', async () => {
     const opened = await open(workload(STOREFRONT, 'compute'))
     const { page } = opened
+    await page.locator('.chart canvas').first().waitFor()
     const pixels = () => evaluate<string>(page, `document.querySelector('.chart canvas').toDataURL()`)
     const light = await pixels()
     await page.getByLabel('Theme').selectOption('dark')
@@ -260,7 +267,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     assert.notEqual(await pixels(), light)
     await page.setViewportSize({ width: 320, height: 800 })
     await page.waitForTimeout(200)
-    assert.equal(await overflowPx(page), 0)
+    assert.ok((await overflowPx(page)) <= 0)
     await opened.close()
   })
 
@@ -320,7 +327,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
         .filter({ has: page.getByRole('heading', { name: title }) })
         .first()
     const unrecorded = diff.notKnown.filter(({ reason }) => reason === 'not_recorded_then').map(({ part }) => part)
-    if (unrecorded.includes('confinement')) assert.match(await badge('Confinement').innerText(), /not recorded then/)
+    if (unrecorded.includes('confinement')) assert.match(await badge('Confinement').textContent(), /not recorded then/)
     await page.getByRole('link', { name: '1 day', exact: true }).click()
     await page.waitForURL('**from=24h')
     await settled(page)

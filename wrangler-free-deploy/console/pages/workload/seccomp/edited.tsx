@@ -9,6 +9,8 @@ const edit = (query: Query) => go(hrefWith(query), { replace: true })
 export function Edited({ observed, edits }: { observed: readonly string[]; edits: Edits }) {
   const [typed, setTyped] = useState('')
   const names = typedNames(typed)
+  const before = allowed(observed, edits)
+  const known = names.filter((name) => before.includes(name))
   const { add, remove } = edits
   return (
     <details open={add.length > 0 || remove.length > 0}>
@@ -21,7 +23,7 @@ export function Edited({ observed, edits }: { observed: readonly string[]; edits
           class="form-row"
           onSubmit={(event) => {
             event.preventDefault()
-            if (names.length === 0) return
+            if (names.length === known.length) return
             edit(withAdded(edits, names, observed))
             setTyped('')
           }}
@@ -34,7 +36,7 @@ export function Edited({ observed, edits }: { observed: readonly string[]; edits
               onInput={({ currentTarget }) => setTyped(currentTarget.value)}
             />
           </label>
-          <button type="submit" disabled={names.length === 0}>
+          <button type="submit" disabled={names.length === known.length}>
             Add
           </button>
           {(add.length > 0 || remove.length > 0) && (
@@ -43,6 +45,11 @@ export function Edited({ observed, edits }: { observed: readonly string[]; edits
             </button>
           )}
         </form>
+        {known.length > 0 && (
+          <p class="faint" role="status">
+            Already allowed: {known.join(', ')}
+          </p>
+        )}
         {remove.length > 0 && (
           <Names title="Left out">
             {remove.map((name) => (
@@ -57,7 +64,7 @@ export function Edited({ observed, edits }: { observed: readonly string[]; edits
           </Names>
         )}
         <Names title="Allowed">
-          {allowed(observed, edits).map((name) => (
+          {before.map((name) => (
             <Name
               key={name}
               name={add.includes(name) ? `${name} (added)` : name}
