@@ -45,7 +45,7 @@ export function Sizing({ workload }: { workload: Named }) {
           <>
             <ul class="facts faint">
               {caveatsOf(sizing).map((caveat) => (
-                <li key={caveat}>{sentence(caveat)}.</li>
+                <li key={caveat}>{caveat}.</li>
               ))}
             </ul>
             <Table
