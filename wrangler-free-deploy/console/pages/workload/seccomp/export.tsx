@@ -54,7 +54,11 @@ export function Export({ workload, seccomp }: { workload: Named; seccomp: Seccom
       <Edited observed={observed} edits={edits} />
       {(isPartial || shown?.state === 'refused') && (
         <div class="note">
-          {shown?.state === 'refused' && <p role="alert">{shown.message}</p>}
+          {shown?.state === 'refused' && (
+            <pre class="wrap" role="alert">
+              {shown.message}
+            </pre>
+          )}
           <p>
             Not all syscalls of its pods are recorded (capture level {seccomp.capture.level}). A profile that enforces
             may stop what was never seen.

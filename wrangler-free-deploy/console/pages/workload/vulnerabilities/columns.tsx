@@ -51,9 +51,9 @@ export const FINDING_COLUMNS: readonly Column<Finding>[] = [
   {
     title: 'Package',
     cell: ({ package: { name }, installedVersion }) => (
-      <>
+      <div class="wide-cell">
         {name} <span class="faint">{installedVersion}</span>
-      </>
+      </div>
     ),
     text: ({ package: { name }, installedVersion }) => `${name} ${installedVersion}`,
     width: '16rem',
@@ -61,12 +61,12 @@ export const FINDING_COLUMNS: readonly Column<Finding>[] = [
   {
     title: 'In use',
     cell: ({ inUseState, inUseDetail }) => (
-      <>
+      <div class="wide-cell">
         <Badge tone={USE_TONES[inUseState]}>{useText(inUseState)}</Badge>{' '}
         <span class="faint" title={useReason(inUseDetail)}>
           {useShort(inUseDetail)}
         </span>
-      </>
+      </div>
     ),
     text: ({ inUseState, inUseDetail }) => `${useText(inUseState)}: ${useReason(inUseDetail)}`,
     width: '18rem',
