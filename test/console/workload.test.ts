@@ -36,6 +36,7 @@ const MAX_BYTES = 300_000
 const MAX_TAB_KEYS = 80
 const QUIET_LOOKS = 4
 const LOOK_MS = 60
+const MAX_LOOKS = 100
 
 type Profile = JsonAnswer<'/workloads/{namespace}/{kind}/{name}/profile'>
 type Findings = JsonAnswer<'/images/{digest}/vulnerabilities'>
@@ -251,7 +252,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     await sampleAgain()
     const opened = await open(workload(STOREFRONT, 'compute'))
     const { page } = opened
-    const pod = await page.getByRole('combobox', { name: /^Pod / }).inputValue()
+    const pod = await page.getByRole('combobox', { name: 'Pod', exact: true }).inputValue()
     const { rows } = await get<JsonAnswer<'/compute/history/{pod_uid}'>>(`/compute/history/${pod}?minutes=60`)
     assert.equal(await page.getByRole('img', { name: /^CPU of container storefront/ }).count(), 1)
     assert.equal(await page.locator('.chart canvas').count(), 5)
@@ -259,8 +260,8 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     assert.equal((await column(page, 'CPU of container storefront', 'mean')).length, rows.length)
     const culprits = await column(page, 'Who made it wait', 'Waited for')
     assert.match(culprits[0]!, /^platform\/image-builder-/)
-    const pods = page.getByRole('combobox', { name: /^Pod / }).locator('option')
-    await page.getByRole('combobox', { name: /^Pod / }).selectOption({ index: 1 })
+    const pods = page.getByRole('combobox', { name: 'Pod', exact: true }).locator('option')
+    await page.getByRole('combobox', { name: 'Pod', exact: true }).selectOption({ index: 1 })
     await page.waitForURL(`**pod_uid=${await pods.nth(1).getAttribute('value')}`)
     await page.getByLabel('Span').selectOption('360')
     await page.waitForURL('**minutes=360')
@@ -276,7 +277,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     const pixels = () => evaluate<string>(page, `document.querySelector('.chart canvas').toDataURL()`)
     const light = await pixels()
     await page.getByLabel('Theme').selectOption('dark')
-    await page.waitForTimeout(200)
+    for (let look = 0; look < MAX_LOOKS && (await pixels()) === light; look++) await page.waitForTimeout(LOOK_MS)
     assert.notEqual(await pixels(), light)
     await page.setViewportSize({ width: 320, height: 800 })
     await page.waitForTimeout(200)
