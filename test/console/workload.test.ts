@@ -131,9 +131,9 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  for (const tab of TABS)
-    it(`have a dossier that is small and accessible: ${tab || 'overview'}`, async () => {
-      const path = workload(tab === 'compute' ? STOREFRONT : CHECKOUT, tab)
+  for (const tab of ['list', ...TABS] as const)
+    it(`have pages that are small and accessible: ${tab || 'overview'}`, async () => {
+      const path = tab === 'list' ? 'workloads' : workload(tab === 'compute' ? STOREFRONT : CHECKOUT, tab)
       for (const options of [{ theme: 'light' }, { theme: 'dark' }, { theme: 'light', width: 640, zoom: 2 }] as const) {
         const asked: { url: string; bytes: number }[] = []
         const opened = await openPage(browser, `${broker.url}/console/`, options)

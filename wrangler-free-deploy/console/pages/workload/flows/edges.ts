@@ -55,9 +55,9 @@ function sideQuery(prefix: 'from_' | 'to_', { kind, namespace, name, workload, i
 
 /** Where a side is shown: its dossier for a workload, which has `Kind/name` as its name. */
 export function workloadOfSide({ kind, namespace, workload }: Side): Named | null {
-  const [workloadKind, name] = workload?.split('/') ?? []
-  if (kind !== 'workload' || namespace === null || workloadKind === undefined || name === undefined) return null
-  return { namespace, kind: workloadKind, name }
+  const end = workload?.indexOf('/') ?? -1
+  if (kind !== 'workload' || namespace === null || workload === null || end < 0) return null
+  return { namespace, kind: workload.slice(0, end), name: workload.slice(end + 1) }
 }
 
 /** A side as text, for CSV and screen readers. */
