@@ -13,6 +13,7 @@ import {
   flowsQuery,
   newEdges,
   sideText,
+  sinceMs,
   workloadOfSide,
 } from '../../../wrangler-free-deploy/console/pages/workload/flows/edges.ts'
 import { capabilityRows } from '../../../wrangler-free-deploy/console/pages/workload/runtime/capability-rows.ts'
@@ -55,6 +56,13 @@ test('new edges are all known once an older flow was read', () => {
   assert.deepEqual(newEdges({ items: [old, fresh], nextAfter: 'more' }, SINCE), { edges: [fresh], isWhole: false })
   assert.deepEqual(newEdges({ items: [old, fresh, quiet], nextAfter: 'more' }, SINCE).isWhole, true)
   assert.deepEqual(newEdges({ items: [old], nextAfter: null }, SINCE), { edges: [], isWhole: true })
+})
+
+test('the begin of a time window is a time or a distance', () => {
+  assert.equal(sinceMs('15m', SINCE), SINCE - 900_000)
+  assert.equal(sinceMs('2026-11-26T12:00:00Z', 0), SINCE)
+  assert.equal(sinceMs('2026-11-26T12:00:00', 0), SINCE)
+  assert.equal(sinceMs('yesterday', 0), null)
 })
 
 test('an edge leads to its flows', () => {

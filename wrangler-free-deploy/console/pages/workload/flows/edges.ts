@@ -17,6 +17,20 @@ export const peerOf = (edge: Edge, direction: Direction): Side => (direction ===
 export const isOf = ({ kind, namespace, workload }: Side, named: Named): boolean =>
   kind === 'workload' && namespace === named.namespace && workload === `${named.kind}/${named.name}`
 
+const MS_PER_SECOND = 1_000
+const DISTANCE_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as const
+
+/** A `since` of the address in milliseconds: a time, or a distance from now such as `7d`. Null for any other text. */
+export function sinceMs(text: string, nowMs: number): number | null {
+  const distance = /^(\d{1,9})([smhdw])$/.exec(text)
+  if (distance !== null) {
+    const unit = distance[2] as keyof typeof DISTANCE_SECONDS
+    return nowMs - Number(distance[1]) * DISTANCE_SECONDS[unit] * MS_PER_SECOND
+  }
+  const ms = toMs(text)
+  return Number.isNaN(ms) ? null : ms
+}
+
 export interface NewEdges {
   readonly edges: readonly Edge[]
   /** False where edges that were not read may be new, too. */
@@ -24,15 +38,15 @@ export interface NewEdges {
 }
 
 /**
- * The edges with a first flow at `sinceMs` or later, the newest first. The list is in the order of the newest flow, and
+ * The edges with a first flow at `fromMs` or later, the newest first. The list is in the order of the newest flow, and
  * a new edge has a new flow: so all of them are read once an edge comes whose newest flow is older.
  */
-export function newEdges(page: { items: readonly Edge[]; nextAfter: string | null }, sinceMs: number): NewEdges {
+export function newEdges(page: { items: readonly Edge[]; nextAfter: string | null }, fromMs: number): NewEdges {
   const edges = page.items
-    .filter(({ firstSeenAt }) => toMs(firstSeenAt) >= sinceMs)
+    .filter(({ firstSeenAt }) => toMs(firstSeenAt) >= fromMs)
     .sort((one, other) => toMs(other.firstSeenAt) - toMs(one.firstSeenAt))
   const last = page.items.at(-1)
-  return { edges, isWhole: page.nextAfter === null || (last !== undefined && toMs(last.lastNewAt) < sinceMs) }
+  return { edges, isWhole: page.nextAfter === null || (last !== undefined && toMs(last.lastNewAt) < fromMs) }
 }
 
 /** The filter of flows that finds those of the edge. Flows of sides without a name are found by address. */

@@ -9,7 +9,7 @@ import { href } from '../../../place.ts'
 import type { TabProps } from '../index.tsx'
 import { type Named, wholeName } from '../name.ts'
 import { counted } from '../words.ts'
-import { type Direction, newEdges } from './edges.ts'
+import { type Direction, newEdges, sinceMs } from './edges.ts'
 import { EdgeTable } from './table.tsx'
 
 const PATH = '/flows/edges'
@@ -99,16 +99,19 @@ function News({
   callees?: Page | undefined
   workload: Named
 }) {
+  const { since } = useWindow()
   const news = useMemo(() => {
     if (callers === undefined || callees === undefined) return null
-    const sinceMs = Date.now() - NEW_MS
-    const parts = [newEdges(callers, sinceMs), newEdges(callees, sinceMs)]
+    const now = Date.now()
+    // Without new flows in the window an edge is not in the list, so only the window can be told.
+    const fromMs = (since === undefined ? null : sinceMs(since, now)) ?? now - NEW_MS
+    const parts = [newEdges(callers, fromMs), newEdges(callees, fromMs)]
     return { edges: parts.flatMap(({ edges }) => edges), isWhole: parts.every(({ isWhole }) => isWhole) }
-  }, [callers, callees])
+  }, [callers, callees, since])
   if (news === null) return null
   return (
     <section class="section">
-      <h2>New in the last 24 hours</h2>
+      <h2>{since === undefined ? 'New in the last 24 hours' : 'New in the time window'}</h2>
       {!news.isWhole && (
         <p class="faint">Only the edges with the newest flows were looked at; others may be new, too.</p>
       )}

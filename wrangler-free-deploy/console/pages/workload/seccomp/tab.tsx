@@ -1,51 +1,52 @@
 /** What syscalls were observed, what is applied, what the kernel denied, and a profile to take away. */
-import { type Answer, ApiError, addressOf } from '../../../api/client.ts'
+import { type Answer, addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
 import { Badge } from '../../../parts/text.tsx'
 import { Time } from '../../../parts/time.tsx'
 import { Because } from '../because.tsx'
 import type { TabProps } from '../index.tsx'
+import type { Named } from '../name.ts'
 import { counted } from '../words.ts'
 import { Denials } from './denials.tsx'
 import { Export } from './export.tsx'
 import { Observed } from './observed.tsx'
 
 const PATH = '/seccomp/profiles/{namespace}/{kind}/{name}'
-const NOT_FOUND = 404
-
 export type Seccomp = Answer<typeof PATH>
 
 export default function SeccompTab({ workload, profile }: TabProps) {
+  const { syscalls } = profile.dimensions
+  return (
+    <>
+      {syscalls.observed === null ? (
+        <Empty title="No syscall was observed">
+          {syscalls.reasons.map(({ message }) => message).join('. ') || 'No agent recorded a syscall of its pods'}. So
+          there is no profile to compare or to export.
+        </Empty>
+      ) : (
+        <Known workload={workload} />
+      )}
+      <Denials workload={workload} />
+    </>
+  )
+}
+
+function Known({ workload }: { workload: Named }) {
   const { namespace, kind, name } = workload
   const params = { path: { namespace, kind, name }, query: { detail: true } }
   const reading = useRead(PATH, params)
-  const isUnknown = reading.error instanceof ApiError && reading.error.status === NOT_FOUND
-  if (isUnknown && reading.data === undefined)
-    return (
-      <>
-        <Empty title="No syscall was observed">
-          {profile.dimensions.syscalls.reasons.map(({ message }) => message).join('. ') ||
-            'No agent recorded a syscall of its pods.'}{' '}
-          So there is no profile to compare or to export.
-        </Empty>
-        <Denials workload={workload} />
-      </>
-    )
   return (
-    <>
-      <Shown reading={reading}>
-        {(seccomp) => (
-          <>
-            <Summary seccomp={seccomp} />
-            <Applied seccomp={seccomp} />
-            <Observed seccomp={seccomp} commands={{ url: addressOf(PATH, params) }} />
-            <Export workload={workload} seccomp={seccomp} />
-          </>
-        )}
-      </Shown>
-      <Denials workload={workload} />
-    </>
+    <Shown reading={reading}>
+      {(seccomp) => (
+        <>
+          <Summary seccomp={seccomp} />
+          <Applied seccomp={seccomp} />
+          <Observed seccomp={seccomp} commands={{ url: addressOf(PATH, params) }} />
+          <Export workload={workload} seccomp={seccomp} />
+        </>
+      )}
+    </Shown>
   )
 }
 

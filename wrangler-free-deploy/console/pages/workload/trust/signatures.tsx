@@ -17,10 +17,11 @@ interface Row {
   readonly source: string | undefined
 }
 
-export function Signatures({ digest }: { digest: string }) {
+export function Signatures({ digest, isUnchecked }: { digest: string; isUnchecked: boolean }) {
   const params = { path: { digest } }
-  const reading = useRead(PATH, params)
-  if (reading.data === undefined && reading.error instanceof ApiError && reading.error.status === NOT_FOUND)
+  const reading = useRead(PATH, params, { enabled: !isUnchecked })
+  const isNotFound = reading.error instanceof ApiError && reading.error.status === NOT_FOUND
+  if (isUnchecked || (reading.data === undefined && isNotFound))
     return (
       <Empty title="Never checked">
         No check of this image is kept. That is not the same as unsigned: nobody looked, or it was too long ago.

@@ -26,7 +26,11 @@ export default function Trust({ workload, profile }: TabProps) {
             <p class="faint">
               <Digest digest={image.digest} /> has all that is known of the image.
             </p>
-            <Signatures key={`signatures ${image.digest}`} digest={image.digest} />
+            <Signatures
+              key={`signatures ${image.digest}`}
+              digest={image.digest}
+              isUnchecked={isUnchecked(profile, image.digest)}
+            />
             <SbomOf key={`sbom ${image.digest}`} digest={image.digest} />
           </>
         )}
@@ -35,6 +39,12 @@ export default function Trust({ workload, profile }: TabProps) {
       <TrustVerdicts workload={workload} />
     </>
   )
+}
+
+/** The profile knows it of images that run. */
+function isUnchecked({ dimensions }: Profile, digest: string): boolean {
+  const known = dimensions.images.supplyChain?.digests.find((one) => one.digest === digest)
+  return known !== undefined && known.verdict === null
 }
 
 function InShort({ profile: { dimensions } }: { profile: Profile }) {
