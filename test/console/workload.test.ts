@@ -178,7 +178,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     assert.match(page.url(), /finding=CVE-2021-44228/)
     await page.keyboard.press('Escape')
     await sheet.waitFor({ state: 'detached' })
-    assert.doesNotMatch(page.url(), /finding=/)
+    await page.waitForURL(({ searchParams }) => !searchParams.has('finding'))
     await opened.close()
   })
 
