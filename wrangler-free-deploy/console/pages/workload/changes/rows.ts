@@ -1,4 +1,4 @@
-/** The differences of a workload between two times, part by part. What has no record is told apart from what is equal. */
+/** The differences of a workload between two times, part by part: what has no record is not what is equal. */
 import type { JsonAnswer } from '../../../api/answers.ts'
 import { originText, reasonText } from '../words.ts'
 
@@ -194,7 +194,11 @@ function fileRows(files: Diff['files']): ChangeRow[] | null {
     files?.firstRun.items.map(({ container, kind, path, pathComplete, origin, firstSeen }) =>
       row(
         'ran first',
-        `${container}: ${kind === 'exec' ? 'program' : 'library'} ${pathComplete ? path : `…${path}`} (${originText(origin)})`,
+        [
+          `${container}: ${kind === 'exec' ? 'program' : 'library'}`,
+          pathComplete ? path : `…${path}`,
+          `(${originText(origin)})`,
+        ].join(' '),
         null,
         firstSeen,
       ),

@@ -154,7 +154,7 @@ function Peers({ direction, asked, workload }: { direction: Direction; asked: As
             {(page.nextAfter !== null || page.items.length > SHOWN_EDGES) && (
               <p class="faint">
                 The {SHOWN_EDGES} with the newest flows; there are more.{' '}
-                <a href={href(['focus', namespace, kind, workload.name])}>Callers and callees</a> has all of them, and{' '}
+                <a href={href(['focus', namespace, kind, workload.name])}>Callers and callees</a> has all, and{' '}
                 <a href={href(['flows'], { [side]: wholeName(workload) })}>Flows</a> each connection.
               </p>
             )}

@@ -1,4 +1,4 @@
-/** The dimensions of a profile as cards: a state, the facts behind it, and the reasons where it is not good or not known. */
+/** The dimensions of a profile as cards: a state, the facts behind it, and why it is not good or not known. */
 import { bytesText } from '../../../parts/bytes.ts'
 import type { Tone } from '../../../parts/tone.ts'
 import type { TabName } from '../name.ts'
@@ -139,9 +139,12 @@ function driftCard({ items, notEvaluated }: Profile['drift']): Card {
     facts: items.map(
       ({ type, container, severity }) => `${driftText(type)}, in ${container ?? 'the pod'} (${severity})`,
     ),
-    reasons: notEvaluated.map(
-      ({ type, container, reason }) =>
-        `Not evaluated: ${driftText(type).toLowerCase()}${container === null ? '' : ` (${container})`}, because ${notEvaluatedText(type, reason)}`,
+    reasons: notEvaluated.map(({ type, container, reason }) =>
+      [
+        `Not evaluated: ${driftText(type).toLowerCase()}`,
+        container === null ? '' : ` (${container})`,
+        `, because ${notEvaluatedText(type, reason)}`,
+      ].join(''),
     ),
     limit: null,
     tab: 'changes',

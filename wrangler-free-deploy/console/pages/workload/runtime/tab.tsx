@@ -106,7 +106,8 @@ function UnshippedNote({ rows, isWhole }: { rows: readonly FileRow[]; isWhole: b
   return (
     <p class="faint">
       {isWhole
-        ? 'None of the files below is one that no image shipped, and all containers were watched for the whole window. Code that an interpreter reads is not seen.'
+        ? `None of the files below is one that no image shipped, and all containers were watched for the whole window.
+          Code that an interpreter reads is not seen.`
         : 'None of the files below is one that no image shipped. That says nothing about what was not watched.'}
     </p>
   )

@@ -34,7 +34,7 @@ export function Denials({ workload: { namespace, kind, name } }: { workload: Nam
               }}
               empty={
                 <Empty title="No denial is stored">
-                  That says something only where nodes watch for denials: see the line “Denied by the kernel” above, and{' '}
+                  That says something only where nodes watch for denials: see “Denied by the kernel” above, and{' '}
                   <a href={href(['health'])}>what is not watched</a>.
                 </Empty>
               }
