@@ -1,4 +1,4 @@
-/** The list of workloads and the dossier of a workload: its numbers against the API, by the mouse and by the keyboard. */
+/** The list of workloads and the dossier of a workload, against the API, by the mouse and by the keyboard. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'

@@ -72,7 +72,7 @@ function Summary({
         </dd>
         <dt>Capture</dt>
         <dd>
-          <Badge tone={captureComplete ? 'good' : 'warn'}>{captureComplete ? 'complete' : 'not complete'}</Badge> level{' '}
+          {captureComplete ? <Badge tone="good">complete</Badge> : <Badge tone="warn">not complete</Badge>} level{' '}
           {capture.level}
           {!captureComplete &&
             `: ${counted(capture.incomplete, 'pod')} did not record all, so a syscall may be missing`}
