@@ -1,6 +1,10 @@
 /** Small pieces of text that all pages share. */
 import type { ComponentChildren } from 'preact'
 import { href, type Query } from '../place.ts'
+import type { Tone } from './tone.ts'
+
+export { bytesText } from './bytes.ts'
+export type { Tone } from './tone.ts'
 
 const DIGEST_CHARS = 12
 
@@ -31,8 +35,6 @@ export function Workload({ namespace, kind, name, query = {} }: WorkloadName & {
     </a>
   )
 }
-
-export type Tone = 'bad' | 'warn' | 'good' | 'info' | 'plain'
 
 /** A word with a colour; the word alone says it all. */
 export function Badge({
@@ -81,12 +83,4 @@ export function Count({ value, to }: { value: number | null | undefined; to?: st
       {text}
     </a>
   )
-}
-
-const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
-
-export function bytesText(bytes: number): string {
-  const step = bytes < 1 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), BYTE_UNITS.length - 1)
-  const value = bytes / 1024 ** step
-  return `${value >= 100 || step === 0 ? Math.round(value) : value.toFixed(1)} ${BYTE_UNITS[step]}`
 }

@@ -1,0 +1,26 @@
+/** Why something is not known: the reason, and the row that decided. */
+import { Ago } from '../../parts/time.tsx'
+import { causeText, placeText, type ReasonDetail, reasonText } from './words.ts'
+
+export function Because({ reason, detail }: { reason: string; detail: ReasonDetail | null | undefined }) {
+  const place = detail ? placeText(detail) : ''
+  return (
+    <span>
+      {reasonText(reason)}
+      {detail && (
+        <span class="faint">
+          {' '}
+          ({place !== '' && `${place}: `}
+          {causeText(detail)}
+          {detail.at !== null && (
+            <>
+              {' '}
+              <Ago at={detail.at} />
+            </>
+          )}
+          )
+        </span>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,88 @@
+/** Edges of a workload: which are new, and where their flows and their peer are shown. */
+import type { JsonAnswer } from '../../../api/answers.ts'
+import { toMs } from '../../../parts/moment.ts'
+import { type Named, wholeName } from '../name.ts'
+
+/** Parameters of an address; null removes one. */
+type Query = Readonly<Record<string, string | readonly string[] | null>>
+
+export type Edge = JsonAnswer<'/flows/edges'>['items'][number]
+export type Side = Edge['from']
+/** `callers` open connections to the workload, `callees` accept connections of it. */
+export type Direction = 'callers' | 'callees'
+
+export const peerOf = (edge: Edge, direction: Direction): Side => (direction === 'callers' ? edge.from : edge.to)
+
+/** Whether the edge is of the workload at its other end: one workload may be both sides. */
+export const isOf = ({ kind, namespace, workload }: Side, named: Named): boolean =>
+  kind === 'workload' && namespace === named.namespace && workload === `${named.kind}/${named.name}`
+
+const MS_PER_SECOND = 1_000
+const DISTANCE_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as const
+
+/** A `since` of the address in milliseconds: a time, or a distance from now such as `7d`. Null for any other text. */
+export function sinceMs(text: string, nowMs: number): number | null {
+  const distance = /^(\d{1,9})([smhdw])$/.exec(text)
+  if (distance !== null) {
+    const unit = distance[2] as keyof typeof DISTANCE_SECONDS
+    return nowMs - Number(distance[1]) * DISTANCE_SECONDS[unit] * MS_PER_SECOND
+  }
+  const ms = toMs(text)
+  return Number.isNaN(ms) ? null : ms
+}
+
+export interface NewEdges {
+  readonly edges: readonly Edge[]
+  /** False where edges that were not read may be new, too. */
+  readonly isWhole: boolean
+}
+
+/**
+ * The edges with a first flow at `fromMs` or later, the newest first. The list is in the order of the newest flow, and
+ * a new edge has a new flow: so all of them are read once an edge comes whose newest flow is older.
+ */
+export function newEdges(page: { items: readonly Edge[]; nextAfter: string | null }, fromMs: number): NewEdges {
+  const edges = page.items
+    .filter(({ firstSeenAt }) => toMs(firstSeenAt) >= fromMs)
+    .sort((one, other) => toMs(other.firstSeenAt) - toMs(one.firstSeenAt))
+  const last = page.items.at(-1)
+  return { edges, isWhole: page.nextAfter === null || (last !== undefined && toMs(last.lastNewAt) < fromMs) }
+}
+
+/** The filter of flows that finds those of the edge. Flows of sides without a name are found by address. */
+export function flowsQuery({ from, to, port, protocol, verdict }: Edge): Query {
+  return {
+    ...sideQuery('from_', from),
+    ...sideQuery('to_', to),
+    port,
+    protocol,
+    verdict,
+  }
+}
+
+function sideQuery(prefix: 'from_' | 'to_', { kind, namespace, name, workload, ip }: Side): Query {
+  if (kind === 'workload') return { [`${prefix}workload`]: `${namespace}/${workload}` }
+  if (kind === 'pod' || kind === 'service') return { [`${prefix}${kind}`]: `${namespace}/${name}` }
+  if (kind === 'namespace') return { [`${prefix}namespace`]: namespace }
+  return { [`${prefix}ip`]: ip }
+}
+
+/** Where a side is shown: its dossier for a workload, which has `Kind/name` as its name. */
+export function workloadOfSide({ kind, namespace, workload }: Side): Named | null {
+  const end = workload?.indexOf('/') ?? -1
+  if (kind !== 'workload' || namespace === null || workload === null || end < 0) return null
+  return { namespace, kind: workload.slice(0, end), name: workload.slice(end + 1) }
+}
+
+/** A side as text, for CSV and screen readers. */
+export function sideText(side: Side): string {
+  const named = workloadOfSide(side)
+  if (named !== null) return wholeName(named)
+  const { kind, namespace, name, ip } = side
+  const known = name ?? ip
+  return `${kind} ${[namespace, known].filter((part) => part !== null).join('/')}`.trim()
+}
+
+/** `DROP` means an unanswered SYN: what dropped it is not known, a policy is one possible cause. */
+export const verdictText = (verdict: string | null): string =>
+  verdict === 'DROP' ? 'not answered' : verdict === 'ALLOW' ? 'allowed' : (verdict ?? 'not known')

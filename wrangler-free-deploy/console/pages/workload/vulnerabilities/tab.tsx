@@ -1,0 +1,121 @@
+/** The vulnerabilities of an image of the workload, with their use and the reason for it. */
+import { addressOf } from '../../../api/client.ts'
+import { itemsOf, usePages } from '../../../api/query.ts'
+import { FilterBar } from '../../../parts/filter-bar.tsx'
+import { Empty, Shown } from '../../../parts/states.tsx'
+import { Table } from '../../../parts/table.tsx'
+import { Count, Digest } from '../../../parts/text.tsx'
+import { go, hrefWith, type Query, usePlace } from '../../../place.ts'
+import { ImageChoice, useImage } from '../image-choice.tsx'
+import type { TabProps } from '../index.tsx'
+import { counted, type Profile } from '../words.ts'
+import { FINDING_COLUMNS } from './columns.tsx'
+import { FindingSheet } from './detail.tsx'
+import { FINDING_FIELDS } from './fields.ts'
+import { ctbFlags, fieldOfWord, findingFilter } from './filter.ts'
+import { Reports } from './reports.tsx'
+import { findingKey } from './words.ts'
+
+const PATH = '/images/{digest}/vulnerabilities'
+const PAGE_ROWS = 100
+
+export default function Vulnerabilities({ profile }: TabProps) {
+  const image = useImage(profile)
+  return (
+    <>
+      <Counts profile={profile} />
+      <ImageChoice profile={profile} chosen={image} />
+      {image === null ? (
+        <Empty title="No such image">
+          {profile.dimensions.images.containers.length === 0
+            ? 'No image of this workload is in the inventory, so nothing can be said about vulnerabilities.'
+            : 'The image of the address is none of those that this workload runs or ran.'}
+        </Empty>
+      ) : (
+        <Findings key={image.digest} digest={image.digest} name={image.imageRef} />
+      )}
+    </>
+  )
+}
+
+/** The only numbers that are of this workload alone; rows are of an image, wherever it runs. */
+function Counts({ profile: { dimensions, workload } }: { profile: Profile }) {
+  const found = dimensions.images.vulnerabilities
+  if (found === null)
+    return (
+      <p class="note">
+        How many there are in all of {workload.name} is not known, because no report answers for one of its running
+        images.
+      </p>
+    )
+  const { tiers } = found
+  const count = (value: number, query: Query) => <Count value={value} to={hrefWith({ ...query, finding: null })} />
+  return (
+    <p>
+      In the running containers of {workload.name}: {count(tiers.P0, { tier: 'P0' })} of P0,{' '}
+      {count(tiers.P1, { tier: 'P1' })} of P1, {count(tiers.P2, { tier: 'P2' })} of P2 and{' '}
+      {count(tiers.Background, { tier: 'Background' })} in the background;{' '}
+      {count(found.inUse, { in_use: ['executed', 'loaded'] })} in use, {count(found.fixable, { fixable: 'true' })} with
+      a fix.{' '}
+      <span class="faint">
+        Use and tier of the rows below are the worst of all workloads that run the image, not of this one alone.
+      </span>
+    </p>
+  )
+}
+
+function Findings({ digest, name }: { digest: string; name: string }) {
+  const { query } = usePlace()
+  const filter = findingFilter(query)
+  const params = { path: { digest }, query: { ...filter, limit: PAGE_ROWS } }
+  const reading = usePages(PATH, params)
+  const rows = itemsOf(reading)
+  const asked = query.get('finding')
+  const opened = asked === null ? undefined : rows.find((row) => findingKey(row) === asked)
+  return (
+    <>
+      <FilterBar fields={FINDING_FIELDS} fieldOf={fieldOfWord} />
+      <Shown reading={reading}>
+        {({ pages }) => {
+          const { reports = [], retiredGuesses = [] } = pages[0] ?? {}
+          return (
+            <>
+              <Reports reports={reports} retiredGuesses={retiredGuesses} />
+              {asked !== null && opened === undefined && (
+                <p class="note">The finding of the address, {asked}, is not among those that were read.</p>
+              )}
+              <Table
+                name={`Vulnerabilities of ${name || digest}`}
+                rows={rows}
+                keyOf={findingKey}
+                columns={FINDING_COLUMNS}
+                paged={reading}
+                onRow={(row) => go(hrefWith({ finding: findingKey(row) }))}
+                isSelected={(row) => row === opened}
+                commands={{ ctb: ['vulns', digest, ...ctbFlags(filter)], url: addressOf(PATH, params) }}
+                empty={
+                  reports.length === 0 ? (
+                    <Empty title="No report answers for this image">
+                      <p>
+                        No scanner posted a report for <Digest digest={digest} />. That is unknown, not clean.
+                      </p>
+                    </Empty>
+                  ) : Object.keys(filter).length > 0 ? (
+                    <Empty title="No finding matches">
+                      The image has reports; take a filter away to see their rows.
+                    </Empty>
+                  ) : (
+                    <Empty title="No finding">
+                      {counted(reports.length, 'report')} of this image without a vulnerability.
+                    </Empty>
+                  )
+                }
+              />
+            </>
+          )
+        }}
+      </Shown>
+      {opened !== undefined && <FindingSheet finding={opened} onClose={() => go(hrefWith({ finding: null }))} />}
+    </>
+  )
+}

@@ -1,0 +1,132 @@
+/** Words for findings: their use, their urgency, and what was decided about them. */
+import type { JsonAnswer } from '../../../api/answers.ts'
+import type { Tone } from '../../../parts/tone.ts'
+import { counted, reasonText } from '../words.ts'
+
+export type Finding = JsonAnswer<'/images/{digest}/vulnerabilities'>['items'][number]
+
+export const TIER_TONES: Readonly<Record<Finding['tier'], Tone>> = {
+  P0: 'bad',
+  P1: 'bad',
+  P2: 'warn',
+  Background: 'plain',
+}
+
+export const USE_TONES: Readonly<Record<Finding['inUseState'], Tone>> = {
+  executed: 'bad',
+  loaded: 'warn',
+  unknown: 'plain',
+  installed_not_observed: 'good',
+}
+
+const USES: Readonly<Record<Finding['inUseState'], string>> = {
+  executed: 'executed',
+  loaded: 'loaded',
+  unknown: 'not known',
+  installed_not_observed: 'not used',
+}
+
+export const useText = (state: Finding['inUseState']): string => USES[state]
+
+/** Why the state of use is what it is. Hours are of the window that containers have to be watched for. */
+export function useReason({ state, reason, containers, windowHours }: Finding['inUseDetail']): string {
+  const judged = `${counted(containers, 'container')} judged`
+  switch (state) {
+    case 'executed':
+      return `a container executed a file of the package (${judged})`
+    case 'loaded':
+      return `a container loaded a file of the package, and none executed one (${judged})`
+    case 'installed_not_observed':
+      return `all containers were watched for ${windowHours} hours or more, and none used a file of it (${judged})`
+    case 'unknown':
+      return reason === null ? 'it is not known why' : reasonText(reason)
+  }
+}
+
+/** The same in few words; why a state is not known is said in full. */
+export function useShort(detail: Finding['inUseDetail']): string {
+  switch (detail.state) {
+    case 'executed':
+    case 'loaded':
+      return `by a container of ${detail.containers}`
+    case 'installed_not_observed':
+      return `watched for ${detail.windowHours} h or more`
+    case 'unknown':
+      return useReason(detail)
+  }
+}
+
+const FACTORS: Readonly<Record<string, string>> = {
+  kev: 'known to be exploited',
+  exposed: 'reached from another namespace, or by an unknown peer',
+  'exposed:node_only': 'reached by nodes only, which does not count as exposed',
+  internal: 'only reached from its own namespace',
+  'exposure:unknown':
+    'nobody was seen to reach it, so exposure is unknown and counts as exposed, unless configured otherwise',
+  no_fix: 'no fix is known',
+}
+
+export function factorText(factor: string): string {
+  const known = FACTORS[factor]
+  if (known !== undefined) return known
+  const [name = '', value = ''] = factor.split(/:|(?<=>=)/)
+  if (name === 'in_use') return `use: ${USES[value as Finding['inUseState']] ?? value}`
+  if (name === 'severity') return `severity ${value.toLowerCase()}`
+  if (name === 'epss>=') return `likely to be exploited: EPSS of ${value} or more`
+  return factor
+}
+
+const STATUSES: Readonly<Record<NonNullable<Finding['status']>, string>> = {
+  affected: 'no fix announced',
+  will_not_fix: 'will not be fixed',
+  end_of_life: 'end of life',
+  fix_deferred: 'fix deferred',
+  under_investigation: 'under investigation',
+  unknown: 'unknown',
+  fixed: 'fixed in a newer version',
+  not_affected: 'not affected',
+}
+
+export const statusText = (status: Finding['status']): string => (status === null ? 'not stated' : STATUSES[status])
+
+type Decision = NonNullable<Finding['decision']>
+
+export function scopeText(scope: Decision['scope']): string {
+  switch (scope.type) {
+    case 'workload':
+      return `in ${scope.namespace}/${scope.kind}/${scope.name}`
+    case 'image':
+      return 'in this image'
+    case 'repository':
+      return `in images of ${scope.repository}`
+    case 'namespace':
+      return `in the namespace ${scope.namespace}`
+    case 'all':
+      return 'everywhere'
+  }
+}
+
+export const decisionText = ({ decision, justification }: Pick<Decision, 'decision' | 'justification'>): string =>
+  [decision, justification]
+    .filter(Boolean)
+    .map((word) => word!.replaceAll('_', ' '))
+    .join(': ')
+
+/** These say that work is left; all others settle a finding. */
+const UNSETTLED: ReadonlySet<Decision['decision']> = new Set(['affected', 'under_investigation'])
+
+/** A decision that settles may hold in some of the workloads only, which is not the same as being settled. */
+export const isPartial = ({ decision, decided }: Pick<Finding, 'decision' | 'decided'>): boolean =>
+  decision !== null && !decided && !UNSETTLED.has(decision.decision)
+
+export function decisionShort(finding: Pick<Finding, 'decision' | 'decided'>): string {
+  const word = finding.decision?.decision.replaceAll('_', ' ') ?? ''
+  return isPartial(finding) ? `${word}, not in all workloads` : word
+}
+
+export const percentText = (share: number): string =>
+  share > 0 && share < 0.001 ? '<0.1 %' : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`
+
+/** Names a finding in the address: one vulnerability may be in several packages. */
+export const findingKey = ({ id, package: { name }, installedVersion }: Finding): string =>
+  `${id} ${name} ${installedVersion}`
