@@ -1,0 +1,40 @@
+/** The jobs, as far as they derive what pages show, without the rests that spare a live broker. */
+import { computeFold } from '../../../../jobs/compute-fold.ts'
+import { supplyChainRefresh } from '../../../../jobs/supply-chain-refresh.ts'
+import { buildProfile } from '../../../../lib/profile/build.ts'
+import type { WorkloadKey } from '../../../../lib/profile/built.ts'
+import { storeProfile } from '../../../../lib/profile/versions/index.ts'
+import type { Site } from './site.ts'
+
+const FLOWS_AT_ONCE = 50_000
+/** Statements of profiles that run at once. */
+const BUILDERS = 4
+
+/** Counts all flows into edges. `isNew`: flows without a transaction number, from the oldest on. */
+export async function countFlows({ sql }: Site, { isNew = false } = {}): Promise<void> {
+  if (isNew) await sql`update flow_edge_cursor set time_stamp = '-infinity', uuid = '' where time_stamp is null`
+  for (;;) {
+    const [step] = await sql<{ is_last: boolean }[]>`
+      select is_last from count_flow_edges(${FLOWS_AT_ONCE}::int, 0::float8)`
+    if (step!.is_last) break
+  }
+  await sql`select record_service_backends(true)`
+}
+
+export const refreshSupplyChain = (site: Site) => site.runJob(supplyChainRefresh)
+
+export const foldMinutes = (site: Site) => site.runJob(computeFold)
+
+/** Stores the profiles of workloads as the job does, several at once. */
+export async function storeProfiles({ db, config }: Site, workloads: readonly WorkloadKey[]): Promise<void> {
+  let next = 0
+  const work = async () => {
+    while (next < workloads.length) {
+      const { namespace, kind, name } = workloads[next++]!
+      const key = { namespace, kind, name }
+      const built = await buildProfile({ db, config }, key, db.job)
+      if (built !== null) await storeProfile(db.job, key, built, config.profileVersionsMaxPerWorkload)
+    }
+  }
+  await Promise.all(Array.from({ length: BUILDERS }, work))
+}
