@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hunksOf, type LineDiff, lineDiff } from '../../../wrangler-free-deploy/console/pages/policy/text/line-diff.ts'
-import { faultOf, lineOfFault, lineOfPath } from '../../../wrangler-free-deploy/console/pages/policy/text/place.ts'
+import { faultOf, lineFinder, lineOfFault } from '../../../wrangler-free-deploy/console/pages/policy/text/place.ts'
 import { remarksOf } from '../../../wrangler-free-deploy/console/pages/policy/text/remarks.ts'
 
 const SIGNS = { same: ' ', gone: '-', new: '+' }
@@ -109,7 +109,8 @@ items:
 - spec: {}
 `
 const LINES = TEXT.split('\n')
-const lineText = (document: number, path: string) => LINES[(lineOfPath(TEXT, document, path) ?? 0) - 1]?.trim()
+const lineOf = lineFinder(TEXT)
+const lineText = (document: number, path: string) => LINES[(lineOf(document, path) ?? 0) - 1]?.trim()
 
 describe('the line of a path', () => {
   for (const [document, path, line] of [
@@ -129,7 +130,7 @@ describe('the line of a path', () => {
   ] as const)
     it(`${document}: ${path || 'the document'}`, () => assert.equal(lineText(document, path), line))
 
-  it('is none where there is no such document', () => assert.equal(lineOfPath(TEXT, 3, 'spec'), null))
+  it('is none where there is no such document', () => assert.equal(lineOf(3, 'spec'), null))
 })
 
 describe('a refusal of the broker', () => {

@@ -17,5 +17,6 @@ export interface PageEntry {
 
 /** In the order of the menu; the start page has the empty segment. */
 export const PAGES: Readonly<Record<string, PageEntry>> = {
+  policy: { title: 'Policy', load: () => import('./policy/index.tsx'), isListed: true },
   nodes: { title: 'Nodes', load: () => import('./nodes/list.tsx'), isListed: true },
 }

@@ -30,7 +30,7 @@ export function faultOf(message: string): Fault {
 /** The line of a fault in the text; null where there is none. */
 export function lineOfFault(text: string, { document, line, path }: Fault): number | null {
   if (line !== null) return Math.min(line, linesOf(text).length)
-  return document === null ? null : lineOfPath(text, document, path ?? '')
+  return document === null ? null : lineFinder(text)(document, path)
 }
 
 /** A key or a member of a list at the beginning of its line. Both may be on one line: `- from:`. */
@@ -41,23 +41,29 @@ interface Token {
   readonly key: string | null
 }
 
+/** A line, from 1, of a path in a document; a path of null is the document. */
+export type LineFinder = (document: number, path: string | null) => number | null
+
 /**
- * The line of a path in a document, from 1. Where the path leads into a flow collection (`{...}`), or to a field that
- * is not there, the line of what is around it. Null for a document that is not there.
+ * Finds lines in a text, which is read once. Where a path leads into a flow collection (`{...}`), or to a field that is
+ * not there, it is the line of what is around it. Null for a document that is not there.
  */
-export function lineOfPath(text: string, document: number, path: string): number | null {
-  const tokens = documentsOf(text)[document - 1]
-  const first = tokens?.[0]
-  if (tokens === undefined || first === undefined) return null
-  let block: readonly Token[] = tokens
-  let { line } = first
-  for (const step of stepsOf(path)) {
-    const found = findStep(block, step)
-    if (found === -1) break
-    line = block[found]!.line
-    block = within(block, found)
+export function lineFinder(text: string): LineFinder {
+  const documents = documentsOf(text)
+  return (document, path) => {
+    const tokens = documents[document - 1]
+    const first = tokens?.[0]
+    if (tokens === undefined || first === undefined) return null
+    let block: readonly Token[] = tokens
+    let { line } = first
+    for (const step of stepsOf(path ?? '')) {
+      const found = findStep(block, step)
+      if (found === -1) break
+      line = block[found]!.line
+      block = within(block, found)
+    }
+    return line
   }
-  return line
 }
 
 function stepsOf(path: string): (string | number)[] {
