@@ -1,6 +1,6 @@
 /** Controls whose values are query parameters of the address, with the names of the API. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { go, hrefWith, usePlace } from '../../place.ts'
 
 export interface Choice {
@@ -48,13 +48,25 @@ export function Select({ name, label, choices }: Named & { choices: readonly Cho
   )
 }
 
+/** The box that was ticked last: where it moves to another place of the page, the focus goes with it. */
+let ticked: string | null = null
+
 export function Check({ name, label }: Named) {
+  const box = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (ticked === name) box.current?.focus()
+    ticked = null
+  }, [])
   return (
     <label class="check">
       <input
         type="checkbox"
+        ref={box}
         checked={useYes(name)}
-        onChange={({ currentTarget }) => go(hrefWith({ [name]: currentTarget.checked ? 'true' : null }))}
+        onChange={({ currentTarget }) => {
+          ticked = name
+          go(hrefWith({ [name]: currentTarget.checked ? 'true' : null }))
+        }}
       />{' '}
       {label}
     </label>

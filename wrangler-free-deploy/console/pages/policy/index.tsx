@@ -66,5 +66,5 @@ function contentOf(tab: Tab, target: Target): ComponentChildren {
       </Empty>
     )
   if (tab === 'seccomp') return <Seccomp key={key} target={target} workload={workload} />
-  return <ProfileExport key={key} target={target} workload={workload} />
+  return <ProfileExport key={key} workload={workload} />
 }

@@ -8,14 +8,22 @@ const CONFLICT = 409
 const MAX_SHOWN = 50
 
 const YES: Readonly<Record<Acknowledge, string>> = {
-  acknowledgePartial: 'Make it from what is there. It may cut off or block what was not seen.',
+  acknowledgePartial: 'Make it from what is there: it may cut off or block what was not seen.',
   acknowledgeClusterWide: 'Make it although it binds the images of these names in other namespaces, too.',
 }
 
-export function Refused({ error, retry }: { error: Error; retry?: () => unknown }) {
+export interface RefusedProps {
+  readonly error: Error
+  readonly retry?: () => unknown
+  /** What it means to take what is not complete, if that is not to cut off or block something. */
+  readonly partial?: string | undefined
+}
+
+export function Refused({ error, retry, partial }: RefusedProps) {
   if (!(error instanceof ApiError) || error.status !== CONFLICT)
     return <Failure error={error} {...(retry && { retry })} />
   const { about, reasons, advice, acknowledge } = refusalOf(error.body)
+  const yes = acknowledge === 'acknowledgePartial' && partial !== undefined ? partial : acknowledge && YES[acknowledge]
   return (
     <div class="refused" role="alert">
       <p class="empty-title">The broker has not made it: what is known is not complete</p>
@@ -33,7 +41,7 @@ export function Refused({ error, retry }: { error: Error; retry?: () => unknown 
           {sentence(line)}.
         </p>
       ))}
-      {acknowledge !== null && <Check name={acknowledge} label={YES[acknowledge]} />}
+      {acknowledge !== null && <Check name={acknowledge} label={yes} />}
     </div>
   )
 }

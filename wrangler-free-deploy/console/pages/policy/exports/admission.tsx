@@ -68,6 +68,7 @@ export function Admission({ target }: { target: Target }) {
         )}
         commands={{ ctb: ['get', url.slice(window.location.origin.length)], url }}
         nothing="All images that run are covered."
+        partial="Make it without these images: no policy would check them."
       >
         <p class="faint">
           An identity of a workflow that signed for a tag is accepted for any tag; all others are matched exactly. In

@@ -16,10 +16,15 @@ export interface MadeTextProps {
   readonly commands: Commands
   /** Said where nothing is missing. */
   readonly nothing: string
+  /** Further ways to take it away. */
+  readonly tools?: ComponentChildren
+  /** As of `Refused`. */
+  readonly partial?: string
   readonly children?: ComponentChildren
 }
 
-export function MadeText({ reading, label, fileName, commands, nothing, children }: MadeTextProps) {
+export function MadeText(props: MadeTextProps) {
+  const { reading, label, fileName, commands, nothing, tools, partial, children } = props
   const [going, setGoing] = useState<Going | null>(null)
   const { data, error, refetch } = reading
   const shown = (
@@ -31,7 +36,7 @@ export function MadeText({ reading, label, fileName, commands, nothing, children
   if (data === undefined)
     return (
       <div class="section">
-        <Refused error={error!} retry={refetch} />
+        <Refused error={error!} retry={refetch} partial={partial} />
         {shown}
       </div>
     )
@@ -43,6 +48,7 @@ export function MadeText({ reading, label, fileName, commands, nothing, children
           <TakeAway text={data} fileName={fileName} />
           <span class="grow" />
           <CopyAs {...commands} />
+          {tools}
         </div>
         <Editor label={label} text={data} going={going} />
       </section>

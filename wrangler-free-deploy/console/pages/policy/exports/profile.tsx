@@ -8,7 +8,6 @@ import { Badge, type WorkloadName } from '../../../parts/text.tsx'
 import { go, hrefWith, usePlace } from '../../../place.ts'
 import { Check, type Choice, Select, useChoice } from '../controls.tsx'
 import { Refused } from '../refused.tsx'
-import type { Target } from '../target.ts'
 import { MadeText } from './made-text.tsx'
 
 const PATH = '/workloads/{namespace}/{kind}/{name}/export'
@@ -32,7 +31,7 @@ type Query = NonNullable<Params<typeof PATH>['query']>
 type Exported = Extract<Answer<typeof PATH>, { documents: unknown }>
 type Document = Exported['documents'][number]
 
-export function ProfileExport({ target, workload }: { target: Target; workload: WorkloadName }) {
+export function ProfileExport({ workload }: { workload: WorkloadName }) {
   const { query: given } = usePlace()
   const mode = useChoice('mode', MODES) as 'audit' | 'enforce'
   const artifacts = given.get('artifacts') ?? BY_DEFAULT
@@ -64,7 +63,7 @@ export function ProfileExport({ target, workload }: { target: Target; workload: 
       {artifacts === '' ? (
         <Empty title="Choose at least one document" />
       ) : data !== undefined ? (
-        <Documents exported={data as Exported} target={target} commands={commands} />
+        <Documents exported={data as Exported} commands={commands} />
       ) : error !== null ? (
         <>
           <Refused error={error} retry={refetch} />
@@ -104,9 +103,10 @@ function Artifacts({ chosen }: { chosen: readonly string[] }) {
   )
 }
 
+const labelOf = (artifact: string): string => ARTIFACTS.find(({ name }) => name === artifact)?.label ?? artifact
+
 interface DocumentsProps {
   readonly exported: Exported
-  readonly target: Target
   readonly commands: { readonly ctb: readonly string[]; readonly url: string }
 }
 
@@ -119,18 +119,22 @@ function Documents({ exported: { documents }, commands }: DocumentsProps) {
       title: 'File',
       cell: ({ fileName, available }) =>
         available ? (
-          <a href={hrefWith({ document: fileName })} aria-current={fileName === shown?.fileName ? 'true' : undefined}>
+          <a
+            class="nowrap"
+            href={hrefWith({ document: fileName })}
+            aria-current={fileName === shown?.fileName ? 'true' : undefined}
+          >
             {fileName}
           </a>
         ) : (
-          fileName
+          <span class="nowrap">{fileName}</span>
         ),
       text: ({ fileName }) => fileName,
     },
     {
       title: 'Kind',
-      cell: ({ kind, artifact }) => kind ?? artifact,
-      text: ({ kind, artifact }) => kind ?? artifact,
+      cell: ({ kind, artifact }) => <span class="nowrap">{kind ?? labelOf(artifact)}</span>,
+      text: ({ kind, artifact }) => kind ?? labelOf(artifact),
     },
     {
       title: 'State',

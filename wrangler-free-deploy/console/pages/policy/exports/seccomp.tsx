@@ -70,12 +70,8 @@ export function Seccomp({ target, workload }: { target: Target; workload: Worklo
             isEdited ? {} : { ctb: ctbArguments(target, query), url: addressOf(PATH, { path: workload, query }) }
           }
           nothing="The capture is complete: every pod that contributed was recorded in full."
+          tools={isEdited && <CopyButton label="Copy as curl" text={curlText(workload, query, edits)} />}
         >
-          {isEdited && (
-            <p>
-              <CopyButton label="Copy as curl" text={curlText(workload, query, edits)} />
-            </p>
-          )}
           <p class="faint">
             Edits are stored nowhere. What was observed is a fact of the past: rarer syscalls, such as those of error
             handling, may not have happened yet.

@@ -33,10 +33,11 @@ export function Edit(props: EditProps) {
   const compared = useSettled(text, TYPING_MS)
   const isOfOther = edits !== null && edits.base !== generated && generated !== ''
   return (
-    <section class="section" aria-labelledby="edit">
-      <h2 id="edit">
-        2. Edit {edits !== null && <Badge tone="info">{edits.isSaved ? 'edited, downloaded' : 'edited'}</Badge>}
-      </h2>
+    <section class="section beside" aria-labelledby="edit">
+      <div class="step-head">
+        <h2 id="edit">2. Edit</h2>
+        {edits !== null && <Badge tone="info">{edits.isSaved ? 'edited, downloaded' : 'edited'}</Badge>}
+      </div>
       <div class="editor-tools">
         <nav class="segments" aria-label="View of the text">
           <a href={hrefWith({ view: null })} aria-current={isCompared ? undefined : 'true'}>
@@ -47,7 +48,7 @@ export function Edit(props: EditProps) {
           </a>
         </nav>
         <span class="grow" />
-        <button type="button" class="quiet" disabled={edits === null} onClick={onReset}>
+        <button type="button" class="quiet" aria-disabled={edits === null} onClick={onReset}>
           Back to generated
         </button>
         <TakeAway text={text} fileName={fileName} onDownload={onSaved} />

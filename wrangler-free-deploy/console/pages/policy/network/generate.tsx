@@ -26,10 +26,10 @@ const CIDRS: readonly Choice[] = [
 const MADE_SINCE = 'made_since'
 const SINCES: readonly Choice[] = [
   { value: '', label: 'All that is kept' },
-  { value: '7d', label: 'New flows in 7 days' },
-  { value: '14d', label: 'New flows in 14 days' },
-  { value: '30d', label: 'New flows in 30 days' },
-  { value: '90d', label: 'New flows in 90 days' },
+  { value: '7d', label: 'New flows of 7 days' },
+  { value: '14d', label: 'New flows of 14 days' },
+  { value: '30d', label: 'New flows of 30 days' },
+  { value: '90d', label: 'New flows of 90 days' },
 ]
 const DEFAULT_MIN_DAYS = '7'
 
@@ -74,10 +74,14 @@ export function useGenerated({ namespace, workload }: Target): Reading<string> {
 }
 
 export function Generate({ target, reading, onLine }: GenerateProps) {
+  const query = useMadeQuery()
   const isChosen = target.namespace !== null
   return (
     <section class="section" aria-labelledby="generate">
-      <h2 id="generate">1. Generate</h2>
+      <div class="step-head">
+        <h2 id="generate">1. Generate</h2>
+        {isChosen && <CopyAs ctb={ctbArguments(target, query)} url={addressOfMade(target, query)} />}
+      </div>
       {!isChosen && (
         <Empty title="Choose a namespace">
           Its policies, or that of one of its workloads, are made from the connections that were seen. You can also try
@@ -87,7 +91,7 @@ export function Generate({ target, reading, onLine }: GenerateProps) {
       {isChosen && (
         <>
           <Controls />
-          <Made target={target} reading={reading} onLine={onLine} />
+          <Made isBounded={query.since !== undefined} reading={reading} onLine={onLine} />
         </>
       )}
     </section>
@@ -100,11 +104,11 @@ function Controls() {
     <div class="policy-controls">
       <Select name="format" label="Format" choices={FORMATS} />
       <Select name="direction" label="Isolates" choices={DIRECTIONS} />
-      <Select name={MADE_SINCE} label="From connections with" choices={SINCES} />
+      <Select name={MADE_SINCE} label="Made from" choices={SINCES} />
       <Select name="cidr" label="External addresses" choices={CIDRS} />
       <Field
         name="min_days"
-        label="Days of observation, at least"
+        label="Days observed, at least"
         fallback={DEFAULT_MIN_DAYS}
         pattern="\d{1,2}|[12]\d\d|3[0-5]\d|36[0-5]"
         inputMode="numeric"
@@ -120,22 +124,16 @@ interface GenerateProps {
   readonly onLine: (line: number) => void
 }
 
-function Made({ target, reading, onLine }: GenerateProps) {
+interface MadeProps {
+  /** Whether it is made from the newest edges only. */
+  readonly isBounded: boolean
+  readonly reading: Reading<string>
+  readonly onLine: (line: number) => void
+}
+
+function Made({ isBounded, reading, onLine }: MadeProps) {
   const { data, error, refetch } = reading
-  const query = useMadeQuery()
-  const commands = (
-    <div class="table-tools">
-      <CopyAs ctb={ctbArguments(target, query)} url={addressOfMade(target, query)} />
-    </div>
-  )
-  if (data === undefined && error === null) return <Loading />
-  if (data === undefined)
-    return (
-      <>
-        <Refused error={error!} retry={refetch} />
-        {commands}
-      </>
-    )
+  if (data === undefined) return error === null ? <Loading /> : <Refused error={error} retry={refetch} />
   return (
     <>
       {error !== null && <Stale reading={reading} />}
@@ -145,11 +143,10 @@ function Made({ target, reading, onLine }: GenerateProps) {
         onLine={onLine}
       />
       <p class="faint">
-        It allows what was seen, and no more. {query.since !== undefined && LONG_LIVED} No broker can know whether the
-        network plugin enforces policies, which labels namespaces have beside their name, and which policies are in the
-        cluster already.
+        It allows what was seen, and no more. {isBounded && LONG_LIVED} No broker can know whether the network plugin
+        enforces policies, which labels namespaces have beside their name, and which policies are in the cluster
+        already.
       </p>
-      {commands}
     </>
   )
 }

@@ -1,7 +1,7 @@
 /** Network policies in three steps: generate, edit as text, try on what was seen. */
 import { useId, useMemo, useState } from 'preact/hooks'
 import { ApiError } from '../../../api/client.ts'
-import { usePlace } from '../../../place.ts'
+import { go, hrefWith, usePlace } from '../../../place.ts'
 import { useChoice } from '../controls.tsx'
 import { fileNameOf, type Target, targetText } from '../target.ts'
 import type { Going, Mark } from '../text/editor.tsx'
@@ -50,11 +50,14 @@ export function NetworkPolicies({ target }: { target: Target }) {
     setWork(key, { tried: { text, days, at: Date.now(), outcome } })
     setTrying(false)
     const fault = faultIn({ text, days, at: 0, outcome })
-    if (fault?.at) setGoing({ line: fault.at })
+    if (fault?.at) goTo(fault.at)
   }
   const fault = useMemo(() => (tried === null || tried.text !== text ? null : faultIn(tried)), [tried, text])
   const marks = useMemo(() => marksOf(isOutdated ? null : tried), [isOutdated, tried])
-  const goTo = (line: number) => setGoing({ line })
+  const goTo = (line: number) => {
+    if (isCompared) go(hrefWith({ view: null }))
+    setGoing({ line })
+  }
   return (
     <>
       <Generate target={target} reading={reading} onLine={goTo} />

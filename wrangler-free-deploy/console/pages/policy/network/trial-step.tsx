@@ -1,5 +1,6 @@
 /** The third step: what the policies would have cut off. */
 
+import { ApiError } from '../../../api/client.ts'
 import { tokenSource } from '../../../api/session.ts'
 import { CopyButton, ctbText, shellWord } from '../../../parts/copy-as.tsx'
 import { Failure } from '../../../parts/states.tsx'
@@ -9,6 +10,8 @@ import type { Target } from '../target.ts'
 import { TrialView } from './trial-view.tsx'
 import { DAYS, DEFAULT_DAYS, tryAddress } from './try-policies.ts'
 import type { Tried } from './work.ts'
+
+const BAD_REQUEST = 400
 
 export interface TrialStepProps {
   readonly target: Target
@@ -26,7 +29,11 @@ export function TrialStep(props: TrialStepProps) {
   const { target, days, tried, isOutdated, isTrying, isEmpty, fileName, onTry, onLine } = props
   return (
     <section class="section" aria-labelledby="try">
-      <h2 id="try">3. Try</h2>
+      <div class="step-head">
+        <h2 id="try">3. Try</h2>
+        <CopyButton label="Copy as ctb" text={ctbText(['policy', 'try', '-f', fileName, '--since', `${days}d`])} />
+        <CopyButton label="Copy as curl" text={curlText(fileName, days)} />
+      </div>
       <div class="editor-tools">
         <fieldset class="segments">
           <legend class="unseen">Days of connections to try it on</legend>
@@ -43,13 +50,13 @@ export function TrialStep(props: TrialStepProps) {
             </label>
           ))}
         </fieldset>
-        <button type="button" class="main" disabled={isTrying || isEmpty} onClick={onTry}>
+        <button type="button" class="main" disabled={isEmpty} aria-disabled={isTrying} onClick={onTry}>
           {isTrying ? 'Trying…' : 'Try it'}
         </button>
-        <span class="grow" />
-        <CopyButton label="Copy as ctb" text={ctbText(['policy', 'try', '-f', fileName, '--since', `${days}d`])} />
-        <CopyButton label="Copy as curl" text={curlText(fileName, days)} />
       </div>
+      <span class="unseen" role="status">
+        {isTrying ? 'Trying' : tried !== null && !isOutdated ? spoken(tried) : ''}
+      </span>
       {tried === null && <p class="faint">{isEmpty ? 'There is no text to try.' : NOT_TRIED}</p>}
       {isOutdated && (
         <p class="stale" role="status">
@@ -60,7 +67,7 @@ export function TrialStep(props: TrialStepProps) {
       {tried !== null && (
         <div class={isOutdated ? 'outdated' : undefined}>
           {'error' in tried.outcome ? (
-            <Failure error={tried.outcome.error} />
+            <Untried error={tried.outcome.error} />
           ) : (
             <TrialView
               target={target}
@@ -74,6 +81,23 @@ export function TrialStep(props: TrialStepProps) {
       )}
     </section>
   )
+}
+
+/** A fault of the text is said above the text. */
+function Untried({ error }: { error: Error }) {
+  if (!(error instanceof ApiError) || error.status !== BAD_REQUEST) return <Failure error={error} />
+  return (
+    <div class="empty">
+      <p class="empty-title">Not tried: the text has a fault</p>
+      <p class="wrap">{error.message}</p>
+    </div>
+  )
+}
+
+function spoken({ outcome }: Tried): string {
+  if ('error' in outcome) return 'It was not tried'
+  const { evaluated, allowed, denied, unknown } = outcome.trial
+  return `${evaluated} edges judged: ${allowed} allowed, ${denied} denied, ${unknown} not known`
 }
 
 const NOT_TRIED =

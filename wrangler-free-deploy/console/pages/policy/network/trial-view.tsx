@@ -80,7 +80,7 @@ function Summary({ trial: { evaluated, allowed, denied, unknown }, target, days 
   const filter = workload === null ? { namespace } : { workload: `${namespace}/${workload.kind}/${workload.name}` }
   const flows = namespace === null ? undefined : href(['flows'], { ...filter, verdict: 'ALLOW', since: `${days}d` })
   return (
-    <div role="status">
+    <div>
       <p class="verdict">
         {evaluated === 0 ? (
           <Badge tone="warn">nothing judged</Badge>
@@ -99,8 +99,8 @@ function Summary({ trial: { evaluated, allowed, denied, unknown }, target, days 
         <Figure name="not known" value={unknown} />
       </dl>
       <p class="faint">
-        Counted in edges: all flows of one client to one server on one port, which had a new flow in{' '}
-        {days === '1' ? '1 day' : `${days} days`}.
+        Counted in edges: all flows of one client to one server on one port, with a new flow in the{' '}
+        {days === '1' ? 'last day' : `last ${days} days`}.
       </p>
     </div>
   )
@@ -164,7 +164,7 @@ function Edge({ edge, days, places }: { edge: DeniedEdge } & Omit<GroupProps, 'g
         const line = places?.lineOf(document, path) ?? null
         return (
           <p key={`${direction} ${policy} ${path}`} class="why">
-            <span class="kind">{direction}</span> <span class="wrap">{why}</span>
+            <Badge>{direction}</Badge> <span class="wrap">{why}</span>
             <span class="faint">
               {' '}
               ({path === null ? `policy ${policy} has no rule for it` : `nearest rule: ${path} of ${policy}`}
@@ -232,7 +232,6 @@ function Policies({ trial: { policies } }: { trial: Trial }) {
       </summary>
       <ul class="plain-list">
         {policies.map(({ document, namespace, name, directions, workloads, evaluated, denied, unknown }, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: policies of one text may share their name and document
           <li key={`${document} ${i}`}>
             <strong class="wrap">
               {namespace}/{name}
