@@ -1,4 +1,5 @@
-// Runs the tests against one PostgreSQL server: `npm test [files or folders...]`; without any, all but the benchmarks.
+// Runs the tests against one PostgreSQL server: `npm test [files or folders...]`; without any, all but the benchmarks
+// and those of the console in a browser (`npm run test:console`). TEST_CONCURRENCY is how many files run at once.
 // The server is an embedded one in a temporary folder, or the one at DATABASE_URL (15 to 18; the role may create
 // databases). Temporary folders of the run are in memory where there is room (see `temporaryFolder`).
 import { spawn } from 'node:child_process'
@@ -9,8 +10,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { BUILD, build, builtFrom } from './test-build.mjs'
 
-const CONCURRENCY = 4
-const NOT_BY_DEFAULT = join('test', 'bench')
+const CONCURRENCY = Number(process.env.TEST_CONCURRENCY ?? 4)
+const NOT_BY_DEFAULT = [join('test', 'bench'), join('test', 'console')]
 /** A file system in memory, on Linux. */
 const MEMORY_FOLDER = '/dev/shm'
 /** A run of all tests uses up to 1.2 GiB. */
@@ -22,7 +23,7 @@ function testFiles(path) {
   const entries = readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
   return entries.flatMap((entry) => {
     const child = join(path, entry.name)
-    if (entry.isDirectory()) return child === NOT_BY_DEFAULT ? [] : testFiles(child)
+    if (entry.isDirectory()) return NOT_BY_DEFAULT.includes(child) ? [] : testFiles(child)
     return entry.name.endsWith('.test.ts') ? [child] : []
   })
 }

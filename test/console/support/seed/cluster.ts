@@ -6,6 +6,7 @@ const ZONES = ['a', 'b', 'c']
 const HASH_CHARS = 'bcdfghjklmnpqrstvwxz2456789'
 const FIRST_NETWORK = 64
 const NETWORKS = 256
+const FIRST_PLACE = 2
 /** Every so many pods there is one of which the agent records less than all syscalls. */
 const LESS_CAPTURED = 40
 
@@ -80,6 +81,7 @@ export function uidOf(text: string): string {
 /** Places pods on nodes in turn, each node with a network of its own. */
 export class Placement {
   readonly #nodes: number
+  readonly #placed = new Map<number, number>()
   #next = 0
 
   constructor(nodes: number) {
@@ -87,20 +89,32 @@ export class Placement {
   }
 
   pod(name: string, node = this.#next % this.#nodes): Pod {
-    const place = 2 + Math.floor(this.#next / this.#nodes)
     this.#next++
+    const place = FIRST_PLACE + (this.#placed.get(node) ?? 0)
+    this.#placed.set(node, place - FIRST_PLACE + 1)
     const network = `10.${FIRST_NETWORK + Math.floor(node / NETWORKS)}.${node % NETWORKS}`
     return { name, uid: uidOf(name), ip: `${network}.${place}`, node: nodeName(node) }
   }
 }
 
-/** The workloads of all teams; `copies` makes more of them for larger clusters. */
-export function makeWorkloads(placement: Placement, copies = 1): Workload[] {
-  return Array.from({ length: copies }, (_, copy) =>
-    Object.entries(TEAMS).flatMap(([team, things]) =>
-      things.flatMap((thing) => ROLES.map((role) => makeWorkload(placement, team, thing, role, copy))),
-    ),
-  ).flat()
+/** The workloads of all teams, in the nth region. */
+export const makeWorkloads = (placement: Placement, copy = 0): Workload[] =>
+  Object.entries(TEAMS).flatMap(([team, things]) =>
+    things.flatMap((thing) => ROLES.map((role) => makeWorkload(placement, team, thing, role, copy))),
+  )
+
+/** Workloads of as many regions as it takes, with exactly so many pods. */
+export function makeManyWorkloads(placement: Placement, pods: number): Workload[] {
+  const made: Workload[] = []
+  let left = pods
+  for (let copy = 0; left > 0; copy++) {
+    if (copy === REGIONS.length) throw new Error(`no names for so many pods: ${pods}`)
+    for (const workload of makeWorkloads(placement, copy)) {
+      if (left > 0) made.push({ ...workload, pods: workload.pods.slice(0, left) })
+      left -= workload.pods.length
+    }
+  }
+  return made
 }
 
 /** Copies are regions. */

@@ -5,6 +5,7 @@ import type { Site } from './site.ts'
 const DAY_SECS = 86_400
 /** Most pods are this old; some are younger. */
 const OLDEST_DAYS = 26
+const BEFORE_STATISTICS = 300
 
 export interface PodMore {
   readonly labels?: Readonly<Record<string, string>>
@@ -82,17 +83,16 @@ export async function postPods(
   workloads: readonly Workload[],
   silent: ReadonlyMap<string, number> = new Map(),
 ): Promise<void> {
-  await site.postAll(
-    '/pod/spec',
-    workloads.flatMap((workload) =>
-      workload.pods.map((pod) =>
-        podPost(site, workload, pod, {
-          containers: containersOf(workload),
-          silentSecs: silent.get(pod.node) ?? 0,
-        }),
-      ),
-    ),
+  const posts = workloads.flatMap((workload) =>
+    workload.pods.map((pod) => {
+      const silentSecs = silent.get(pod.node) ?? 0
+      return podPost(site, workload, pod, { containers: containersOf(workload), silentSecs })
+    }),
   )
+  await site.postAll('/pod/spec', posts.slice(0, BEFORE_STATISTICS))
+  // Statements are planned for the rows that there are.
+  await site.sql`analyze`
+  await site.postAll('/pod/spec', posts.slice(BEFORE_STATISTICS))
   const served = workloads.filter(({ role }) => role.port !== null)
   await site.postAll(
     '/svc/spec',

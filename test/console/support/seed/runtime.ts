@@ -1,5 +1,5 @@
 /** What agents report of running containers: syscalls, files, coverage, capabilities, denials, profiles, compute. */
-import { nodeName, pick, type Workload } from './cluster.ts'
+import { pick, type Workload } from './cluster.ts'
 import type { Site } from './site.ts'
 import { heartbeat, ranFiles, runtimeKey } from './supply-chain.ts'
 
@@ -36,7 +36,10 @@ export async function postSyscalls(site: Site, workloads: readonly Workload[]): 
       syscalls: syscallsOf(name),
     })),
   )
-  await site.postAll('/pod/syscalls', chunks(entries, ENTRIES))
+  const [first, ...others] = chunks(entries, ENTRIES)
+  await site.post('/pod/syscalls', first)
+  await site.sql`analyze`
+  await site.postAll('/pod/syscalls', others)
 }
 
 /** Of some containers the list of files may have gaps: events were lost, a probe was missing, or it came late. */
@@ -92,17 +95,17 @@ export const putResource = (site: Site, workload: Workload, names: readonly stri
 export async function postNodeProfiles(
   site: Site,
   workloads: readonly Workload[],
-  nodes: number,
+  nodes: readonly string[],
   behind: readonly string[],
 ): Promise<void> {
   const files = workloads.map((one) => ({
     path: `${FILE_ROOT}/${one.namespace}/${profileName(one)}.json`,
     hash: `hash-of-${one.name}`,
   }))
-  for (let i = 0; i < nodes; i++)
+  for (const node_name of nodes)
     await site.post('/seccomp/node-status', {
-      node_name: nodeName(i),
-      files: behind.includes(nodeName(i)) ? files.slice(0, 3) : files,
+      node_name,
+      files: behind.includes(node_name) ? files.slice(0, 3) : files,
     })
 }
 

@@ -1,0 +1,203 @@
+/** Debian's Chromium, driven by playwright-core, with pages on which nothing may go wrong. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { after } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { AxeResults } from 'axe-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+
+const USUAL_PATH = '/usr/bin/chromium'
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
+const LAUNCH_MS = 60_000
+const HEIGHT_PX = 900
+const DEFAULT_WIDTH_PX = 1_280
+const SCREENSHOTS = process.env.SCREENSHOTS ?? fileURLToPath(new URL('../screenshots', import.meta.url))
+
+const ARGS = [
+  // Chromium refuses its sandbox to root, which tests in a container are.
+  ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+  ...['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
+  ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage', '--hide-scrollbars'],
+]
+
+/** The Chromium of this machine: CHROMIUM, else Debian's, else one on the PATH. */
+export function findChromium(): string | null {
+  const { CHROMIUM } = process.env
+  if (CHROMIUM !== undefined && CHROMIUM !== '') return existsSync(CHROMIUM) ? CHROMIUM : null
+  if (existsSync(USUAL_PATH)) return USUAL_PATH
+  for (const name of NAMES) {
+    const { status, stdout } = spawnSync('which', [name], { encoding: 'utf8' })
+    if (status === 0) return stdout.trim()
+  }
+  return null
+}
+
+/** For the option `skip` of tests: why they cannot run here, or false. */
+export const noBrowser: string | false =
+  findChromium() === null ? 'no Chromium: install the package chromium, or set CHROMIUM' : false
+
+/** Starts the browser; it ends with the test file. */
+export async function launch(): Promise<Browser> {
+  const executablePath = findChromium()
+  if (executablePath === null) throw new Error(String(noBrowser))
+  const browser = await chromium.launch({ executablePath, args: ARGS, timeout: LAUNCH_MS })
+  opened.add(browser)
+  return browser
+}
+
+const opened = new Set<Browser>()
+// Registered here, since a hook inside a test would close the browser with that test.
+after(async () => {
+  for (const browser of opened) await browser.close()
+  opened.clear()
+})
+
+export interface PageOptions {
+  readonly theme?: 'light' | 'dark'
+  /** In CSS pixels. */
+  readonly width?: number
+  readonly height?: number
+  readonly reducedMotion?: boolean
+  readonly forcedColors?: boolean
+  /** 2 shows the page as a zoom of 200 % does: half as many CSS pixels, each twice as wide. */
+  readonly zoom?: number
+  /** By default UTC, so that screenshots are alike. */
+  readonly timezone?: string
+  /** What may go wrong on this page: problems that match are left out. */
+  readonly allowed?: readonly RegExp[]
+  /** Other origins that may be asked, for tests of the harness. */
+  readonly origins?: readonly string[]
+}
+
+export interface OpenPage {
+  readonly page: Page
+  /** What went wrong so far, a line each. */
+  readonly problems: readonly string[]
+  /** Fails if anything went wrong: to be called at the end of a test, and before the page is closed. */
+  check(): void
+  /** Checks, and closes the page with all that it stored. */
+  close(): Promise<void>
+}
+
+const REPORT_VIOLATIONS = `
+  document.addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
+    noteViolation({ directive: effectiveDirective, blocked: blockedURI }))`
+
+interface Violation {
+  readonly directive: string
+  readonly blocked: string
+}
+
+/**
+ * Opens a page in a browser profile of its own. `check` then finds every console error and warning, uncaught error,
+ * violation of the content security policy, failed request, answer from 400 on, and request to another origin.
+ */
+export async function openPage(browser: Browser, url: string, options: PageOptions = {}): Promise<OpenPage> {
+  const { theme = 'light', width = DEFAULT_WIDTH_PX, height = HEIGHT_PX, zoom = 1, timezone = 'UTC' } = options
+  const context = await browser.newContext({
+    viewport: { width: Math.round(width / zoom), height: Math.round(height / zoom) },
+    deviceScaleFactor: zoom,
+    ...{ colorScheme: theme, timezoneId: timezone, locale: 'en-GB', serviceWorkers: 'block', acceptDownloads: true },
+    reducedMotion: options.reducedMotion ? 'reduce' : 'no-preference',
+    forcedColors: options.forcedColors ? 'active' : 'none',
+  })
+  const page = await context.newPage()
+  const problems: string[] = []
+  const note = (problem: string) => {
+    if (!options.allowed?.some((pattern) => pattern.test(problem))) problems.push(problem)
+  }
+  await watch(context, page, [new URL(url).origin, ...(options.origins ?? [])], note)
+  await page.goto(url)
+  const check = () => assert.deepEqual(problems, [], `problems on ${page.url()}`)
+  return {
+    page,
+    problems,
+    check,
+    async close() {
+      await context.close()
+      check()
+    },
+  }
+}
+
+async function watch(
+  context: BrowserContext,
+  page: Page,
+  origins: readonly string[],
+  note: (problem: string) => void,
+): Promise<void> {
+  await context.exposeBinding('noteViolation', (_source, { directive, blocked }: Violation) =>
+    note(`content security policy: ${directive} blocked ${blocked}`),
+  )
+  await context.addInitScript({ content: REPORT_VIOLATIONS })
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) note(`console ${message.type()}: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => note(`uncaught: ${error.message}`))
+  page.on('crash', () => note('the page crashed'))
+  context.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url())
+    if (!['data:', 'blob:'].includes(protocol) && !origins.includes(origin))
+      note(`request to another origin: ${request.url()}`)
+  })
+  context.on('requestfailed', (request) => {
+    // The page gave up a request of its own, as on going to another page.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED')
+      note(`request failed: ${request.url()} ${request.failure()?.errorText}`)
+  })
+  context.on('response', (response) => {
+    if (response.status() >= 400) note(`answer ${response.status()}: ${response.url()}`)
+  })
+}
+
+let axeSource: string | undefined
+
+/** The rules that a page must keep; a rule that is turned off needs a reason beside it. */
+const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+/**
+ * The value of an expression in the page, evaluated by the debugger: `page.evaluate` of playwright uses `eval`, which
+ * the content security policy of the console may refuse.
+ */
+export async function evaluate<T>(page: Page, expression: string): Promise<T> {
+  const session = await page.context().newCDPSession(page)
+  try {
+    const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+      ...{ expression, awaitPromise: true, returnByValue: true },
+    })
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
+    return result.value as T
+  } finally {
+    await session.detach()
+  }
+}
+
+/** What axe-core finds wrong, a line for each element. */
+export async function axeViolations(page: Page): Promise<string[]> {
+  axeSource ??= readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  await evaluate(page, `${axeSource}; undefined`)
+  const options = { runOnly: { type: 'tag', values: AXE_TAGS }, resultTypes: ['violations'] }
+  const found = await evaluate<string>(
+    page,
+    `axe.run(document, ${JSON.stringify(options)}).then((results) => JSON.stringify(results.violations))`,
+  )
+  const violations = JSON.parse(found) as AxeResults['violations']
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${help}: ${target.join(' ')}: ${failureSummary ?? ''}`),
+  )
+}
+
+/** By how much the page is wider than its window, in CSS pixels. */
+export const overflowPx = (page: Page): Promise<number> =>
+  evaluate(page, 'document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
+/** Stores a picture of the window as `<name>.png` in test/console/screenshots, or in the folder SCREENSHOTS. */
+export async function screenshot(page: Page, name: string, { fullPage = false } = {}): Promise<string> {
+  mkdirSync(SCREENSHOTS, { recursive: true })
+  const path = join(SCREENSHOTS, `${name}.png`)
+  await page.screenshot({ path, fullPage, animations: 'disabled', caret: 'hide' })
+  return path
+}

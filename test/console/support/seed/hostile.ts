@@ -1,0 +1,253 @@
+/**
+ * Records in which every text that others choose is hostile: markup, characters that turn text around or hide it,
+ * URLs that run, formulas, and names as long as the broker takes. All of it has to be shown as text.
+ */
+import { createHash } from 'node:crypto'
+import type { Site } from './site.ts'
+
+/** Sets `window.hostile` where a page runs it. */
+const RUN = 'window.hostile=1'
+export const MARKUP = `"'><img src=x onerror=${RUN}></script><script>${RUN}</script>`
+export const BIDI = 'safe\u202egnp.exe\u2066\u200b\u200d\u2069 \u0301e\u0007'
+export const RUNNING_URL = `javascript:${RUN}`
+export const FORMULA = '=1+1,"x"\n@SUM(A1)'
+const LONG_CHARS = 10_000
+
+/** By a short name that is in every record made of it. */
+export const HOSTILE_TEXTS: Readonly<Record<string, string>> = {
+  markup: MARKUP,
+  bidi: BIDI,
+  url: RUNNING_URL,
+  formula: FORMULA,
+  template: '{{constructor.constructor("alert(1)")()}}#{7*7}%00../../etc/passwd',
+  long: 'W'.repeat(LONG_CHARS),
+  words: `${'word '.repeat(LONG_CHARS / 5)}end`,
+}
+
+/** Limits of the contract, in bytes. */
+const [NAME, KIND, ID, WORD, REFERENCE, URL, TITLE, PATH] = [253, 63, 128, 64, 1_024, 2_048, 512, 4_096]
+const ARBITRARY = LONG_CHARS
+
+/** The beginning of a text that fits, in whole characters. */
+function fit(text: string, maxBytes: number): string {
+  let bytes = 0
+  let kept = ''
+  for (const character of text) {
+    bytes += Buffer.byteLength(character)
+    if (bytes > maxBytes) break
+    kept += character
+  }
+  return kept.trim()
+}
+
+const digestOf = (text: string) => `sha256:${createHash('sha256').update(`hostile ${text}`).digest('hex')}`
+const DAY_SECS = 86_400
+
+/** What one text makes of a workload and all that is known of it. */
+function recordsOf(site: Site, label: string, text: string, n: number) {
+  const name = fit(text, NAME)
+  const podName = fit(`${label} ${text}`, NAME)
+  const kind = fit(text, KIND)
+  const [uid, ip, node] = [fit(`${n} ${text}`, ID), `10.9.0.${n + 1}`, fit(`node ${text}`, NAME)]
+  const digest = digestOf(label)
+  const key = { pod_namespace: name, workload_kind: kind, workload_name: name, container_name: name }
+  const [since, now] = [site.ago(3 * DAY_SECS), site.ago(60)]
+  const computed = {
+    ...{ container_uid: fit(`${n}/${text}`, ID), pod_uid: uid, pod_name: podName, namespace: name, container: name },
+  }
+  const blame = [{ kind: 'pod', ref: fit(text, REFERENCE), container_uid: uid, count: 9, wait_ns: 3_000_000_000 }]
+  const image = {
+    digest,
+    ref: fit(text, REFERENCE),
+    registry: fit(text, 256),
+    repository: fit(text, NAME),
+    tag: fit(text, ID),
+  }
+  const header = {
+    ...{ schema_version: 1, source: 'operator-scanner', scanned_at: site.zonedAgo(DAY_SECS), image },
+    scanner: { name: fit(text, WORD), vendor: fit(text, WORD), version: fit(text, WORD) },
+    os: { family: fit(text, WORD), name: fit(text, WORD) },
+    observed_in: [{ namespace: name, kind, name, container: name }],
+  }
+  const pack = { name: fit(text, NAME), version: fit(text, ID), type: fit(text, WORD), purl: fit(text, REFERENCE) }
+  return {
+    pod: {
+      ...{ pod_name: podName, pod_namespace: name, pod_ip: ip, node_name: node, is_dead: false, time_stamp: now },
+      ...{ started_at: since, workload_kind: kind, workload_name: name, pod_identity: name, capture_level: 'full' },
+      workload_selector_labels: { app: text, [fit(text, ARBITRARY)]: text },
+      containers: [
+        {
+          ...{ name, kind: 'regular', image: fit(text, REFERENCE), digest, digest_kind: 'repo' },
+          ...{ repository: fit(text, TITLE), tag: fit(text, ID), state: 'waiting', state_reason: fit(text, WORD) },
+          security_context: { capabilitiesAdd: [fit(text, WORD)], seccompProfileType: fit(text, WORD) },
+        },
+        { name: 'runs', kind: 'regular', image: 'x', digest, digest_kind: 'repo', repository: name, state: 'running' },
+      ],
+      pod_security: { serviceAccountName: name },
+      pod_obj: {
+        metadata: {
+          ...{ name: podName, uid, labels: { app: text, [text]: text }, annotations: { [text]: text } },
+          ownerReferences: [{ kind, name }],
+        },
+        spec: { containers: [{ name, ports: [{ name, containerPort: 80 }] }] },
+      },
+    },
+    service: {
+      ...{ svc_namespace: name, svc_name: name, svc_ip: `10.97.0.${n + 1}`, time_stamp: now },
+      service_spec: {
+        metadata: { name, namespace: name, uid, labels: { [text]: text } },
+        spec: { selector: { app: text }, ports: [{ name, port: 80, targetPort: name }] },
+      },
+    },
+    flows: ['ALLOW', 'DROP', fit(text, WORD)].map((decision, i) => ({
+      uuid: fit(`${n}-${i} ${text}`, 100),
+      ...{ pod_name: podName, pod_namespace: name, pod_ip: ip, pod_port: '0', traffic_type: 'EGRESS' },
+      traffic_in_out_ip: i === 2 ? fit(text, 100) : `10.9.0.${((n + 1) % 7) + 1}`,
+      traffic_in_out_port: i === 2 ? fit(text, 30) : '80',
+      ...{ ip_protocol: i === 2 ? fit(text, 30) : 'TCP', decision, drop_cause: i > 0 ? fit(text, WORD) : null },
+      time_stamp: site.ago(DAY_SECS / 2 + i),
+    })),
+    syscalls: {
+      pod_name: podName,
+      pod_namespace: name,
+      syscalls: ['read', 'write'],
+      arch: fit(text, WORD),
+      time_stamp: now,
+    },
+    facts: {
+      ...{ node_name: node, provider: fit(text, WORD), distro: fit(text, WORD), cni: fit(text, WORD) },
+      ...{ ip_family: fit(text, WORD), node_os: fit(text, WORD), policy_enforcement: 'unknown' },
+    },
+    drain: {
+      ...{ node, capturing: true, intervalSeconds: 60 },
+      denials: [
+        { podUid: uid, podName, podNamespace: name, syscall: fit(text, ID), action: fit(text, WORD), count: 2 },
+      ],
+    },
+    files: ['exec', 'lib'].map((kindOfFile) => ({
+      ...{ ...key, pod_name: podName, image_digest: digest, kind: kindOfFile, path: `/${fit(text, PATH - 1)}` },
+      ...{ path_complete: true, source: 'ebpf', origin: 'writableLayer', first_seen: since, last_seen: now },
+    })),
+    heartbeat: {
+      ...{ ...key, pod_name: podName, image_digest: digest, container_id: `c0ffee${n}`, node_name: node },
+      ...{ mode: 'full', exec_probe: true, lib_probe: true, start_mode: 'start', tracking_since: since },
+      ...{ heartbeat_at: now, heartbeat_secs: 86_400 },
+    },
+    capability: {
+      ...{ ...key, pod_name: podName, image_digest: digest, capability: 'SYS_ADMIN', granted: false, count: 2 },
+      ...{ first_seen: since, last_seen: now },
+    },
+    sample: {
+      ...{ node, ts: site.zonedAgo(2), interval_ms: 5_000, contention_loaded: true },
+      node_capacity: { cpu_cores: 4, memory_bytes: 2 ** 34 },
+      containers: [{ ...computed, cpu: { usage_usec: 900_000, psi_some10: 60 }, memory: { current: 9e7 }, blame }],
+    },
+    minutes: [20, 80, 140, 200].map((ago) => ({
+      ...{ node, ts: site.zonedAgo(ago) },
+      containers: [
+        {
+          ...{ ...computed, memory: {}, runq: { count: 900, p99_us: 40_000, max_us: 90_000 }, blame },
+          cpu: { usage_millis: { avg: 200, max: 300 }, request_millis: 500, psi_some10: { avg: 60, max: 80 } },
+        },
+      ],
+    })),
+    findings: {
+      ...header,
+      vulnerabilities: ['CRITICAL', 'HIGH', 'LOW'].map((severity, i) => ({
+        ...{ id: fit(`HOSTILE-${n}-${i} ${text}`, ID), aliases: [fit(`${i} ${text}`, ID)], severity, package: pack },
+        ...{
+          fixed_version: fit(text, TITLE),
+          title: fit(text, TITLE),
+          primary_url: i === 0 ? RUNNING_URL : fit(text, URL),
+        },
+        ...{ target: fit(text, TITLE), class: fit(text, WORD), file_paths: [fit(text, PATH)], kev: i === 0, epss: 0.9 },
+        cvss: { [fit(text, WORD)]: { v3_score: 9, v3_vector: fit(text, ID) } },
+      })),
+    },
+    sbom: {
+      ...header,
+      ...{ format: fit(text, WORD), spec_version: fit(text, WORD) },
+      components: [
+        {
+          ...pack,
+          licenses: [fit(text, TITLE)],
+          src_name: name,
+          file_paths: [fit(text, PATH)],
+          class: fit(text, WORD),
+        },
+      ],
+    },
+    resource: {
+      hash: name,
+      spec: {
+        ...{ defaultAction: fit(text, WORD), architectures: [fit(text, WORD)], workloadRef: { kind, name } },
+        syscalls: [{ names: ['read'], action: 'SCMP_ACT_ALLOW' }],
+      },
+      distribution: { ready: 1, total: 2, state: fit(text, WORD) },
+    },
+    nodeFiles: { node_name: node, files: [{ path: fit(text, NAME), hash: fit(text, WORD) }] },
+    decision: {
+      ...{ scope: { type: 'workload', namespace: name, kind: fit(text, WORD), name }, decision: 'accepted' },
+      ...{ by: fit(text, WORD), why: fit(text, TITLE) },
+    },
+    signature: {
+      ...{ schema_version: 1, digest, checked_at: site.zonedAgo(60), verdict: 'verified' },
+      // These texts may not have control characters; markup and length they may have.
+      repository: fit(plain(text), REFERENCE),
+      signatures: [
+        {
+          ...{ format: fit(plain(text), ID), verified: true, signer_kind: 'keyless', source: fit(plain(text), ID) },
+          ...{ issuer: fit(plain(text), REFERENCE), san: fit(plain(text), REFERENCE), detail: plain(text) },
+        },
+      ],
+      attestations: [
+        {
+          ...{ format: 'bundle', verified: true, signer_kind: 'keyless', issuer: 'https://a.example' },
+          ...{ san: fit(plain(text), REFERENCE), predicate_type: fit(plain(text), REFERENCE) },
+          provenance: {
+            builder_id: fit(plain(text), REFERENCE),
+            source_repo: RUNNING_URL,
+            source_ref: fit(plain(text), ID),
+          },
+        },
+      ],
+    },
+    digest,
+  }
+}
+
+const plain = (text: string) =>
+  text.replace(/[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu, '_')
+
+export async function postHostile(site: Site): Promise<void> {
+  for (const [n, [label, text]] of Object.entries(HOSTILE_TEXTS).entries()) {
+    const records = recordsOf(site, label, text, n)
+    await site.post('/pod/spec', records.pod)
+    await site.post('/svc/spec', records.service)
+    await site.post('/pod/traffic/batch', records.flows)
+    await site.post('/pod/syscalls', [records.syscalls])
+    await site.post('/node/facts', records.facts)
+    await site.post('/seccomp/denials', records.drain)
+    await site.post('/seccomp/node-status', records.nodeFiles)
+    const { digest } = records
+    // Resources have names of Kubernetes.
+    await site.send('PUT', `/seccomp/crs/hostile/profile-${n}`, records.resource)
+    await site.post('/runtime/executables', records.files)
+    await site.post('/runtime/coverage', [records.heartbeat])
+    await site.post('/runtime/capabilities', [records.capability])
+    await site.post('/pod/compute/batch', records.sample)
+    for (const minute of records.minutes) await site.post('/pod/compute/history/batch', minute)
+    await site.post(`/images/${digest}/vulnerabilities`, records.findings)
+    await site.post(`/images/${digest}/sbom`, records.sbom)
+    await site.post(`/images/${digest}/attestation`, records.signature)
+    await site.send('PUT', `/vulnerabilities/HOSTILE-${n}/decision`, records.decision)
+  }
+}
+
+/** The workloads of the seed. */
+export const hostileWorkloads = () =>
+  Object.values(HOSTILE_TEXTS).map((text) => ({
+    namespace: fit(text, NAME),
+    kind: fit(text, KIND),
+    name: fit(text, NAME),
+  }))
