@@ -87,7 +87,7 @@ export function TrialStep(props: TrialStepProps) {
 function Untried({ error }: { error: Error }) {
   if (!(error instanceof ApiError) || error.status !== BAD_REQUEST) return <Failure error={error} />
   return (
-    <div class="empty">
+    <div class="empty untried">
       <p class="empty-title">Not tried: the text has a fault</p>
       <p class="wrap">{error.message}</p>
     </div>

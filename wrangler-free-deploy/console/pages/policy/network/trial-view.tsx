@@ -1,5 +1,5 @@
 /** The answer of a trial: counts, the edges that would be cut off, and those that cannot be judged. */
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { Empty } from '../../../parts/states.tsx'
 import { Badge, Count } from '../../../parts/text.tsx'
 import { Ago, Time, toMs } from '../../../parts/time.tsx'
@@ -9,8 +9,8 @@ import { type LineFinder, lineFinder } from '../text/place.ts'
 import { type DeniedEdge, type DeniedGroup, filterOfSide, groupDenied, type Side, sideText } from './denied.ts'
 import type { Trial } from './try-policies.ts'
 
-/** Groups that are shown; the answer of the command line has all. */
-const MAX_GROUPS = 100
+/** Peers that are shown at once. */
+const GROUPS_SHOWN = 20
 const MAX_WORKLOADS = 3
 const MS_PER_DAY = 86_400_000
 /** The trial looks back from a moment before now. */
@@ -45,10 +45,7 @@ export function TrialView({ target, trial, text, days, onLine }: TrialViewProps)
           <h3 id="denied">
             Would be cut off <Badge tone="bad">{count.format(denied)}</Badge>
           </h3>
-          {groups.slice(0, MAX_GROUPS).map((group) => (
-            <Group key={group.key} group={group} days={days} places={places} />
-          ))}
-          {groups.length > MAX_GROUPS && <p>{groups.length - MAX_GROUPS} more peers are not shown here.</p>}
+          <Groups key={trial.asOf} groups={groups} days={days} places={places} />
           {moreDenied > 0 && <p>{count.format(moreDenied)} more edges are denied, which the broker does not list.</p>}
         </section>
       )}
@@ -127,6 +124,25 @@ interface GroupProps {
   readonly group: DeniedGroup
   readonly days: string
   readonly places: Places | undefined
+}
+
+function Groups({ groups, ...shared }: { groups: readonly DeniedGroup[] } & Omit<GroupProps, 'group'>) {
+  const [shown, setShown] = useState(GROUPS_SHOWN)
+  const more = groups.length - shown
+  return (
+    <>
+      {groups.slice(0, shown).map((group) => (
+        <Group key={group.key} group={group} {...shared} />
+      ))}
+      {more > 0 && (
+        <p>
+          <button type="button" onClick={() => setShown(shown + GROUPS_SHOWN)}>
+            Show {Math.min(more, GROUPS_SHOWN)} of {count.format(more)} more peers
+          </button>
+        </p>
+      )}
+    </>
+  )
 }
 
 function Group({ group: { isolated, peer, direction, edges }, days, places }: GroupProps) {
