@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import type { PolicyTrial } from '../../lib/policies/trial-record.ts'
 import { type ConsoleBroker, startConsoleBroker } from './support/broker.ts'
 import { axeViolations, evaluate, launch, noBrowser, openPage, overflowPx, screenshot } from './support/browser.ts'
@@ -39,6 +39,9 @@ async function tryIt(text: string, days: number): Promise<PolicyTrial> {
   assert.equal(answer.status, 200)
   return (await answer.json()) as PolicyTrial
 }
+
+/** The text as it is rendered, with the line breaks of blocks. */
+const seenIn = async (locator: Locator): Promise<string> => (await locator.allInnerTexts()).join('\n')
 
 const editor = (page: Page) => page.getByRole('textbox', { name: 'Policies as YAML' })
 
@@ -116,10 +119,10 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     const trial = await tryIt(changed.text, 7)
     assert.deepEqual([trial.denied, trial.deniedEdges[0]!.to.workload], [1, 'Deployment/fx-rates'])
     assert.equal(await denied.count(), 1)
-    const told = (await denied.innerText()).replaceAll(/\s+/g, ' ')
+    const told = (await seenIn(denied)).replaceAll(/\s+/g, ' ')
     assert.match(told, /^to payments\/fx-rates Deployment from shop\/checkout Deployment 8080\/TCP · 4 flows/)
     assert.ok(told.includes(trial.deniedEdges[0]!.deniedBy[0]!.why), told)
-    const counts = await page.locator('.counts').innerText()
+    const counts = await seenIn(page.locator('.counts'))
     const { evaluated, allowed, unknown } = trial
     assert.equal(counts.replaceAll(/\s+/g, ' '), `${evaluated} judged ${allowed} allowed 1 denied ${unknown} not known`)
 
@@ -168,7 +171,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await tried(page)
     const { allowed } = await tryIt(text, 7)
     await page.getByText('nothing seen would be cut off').waitFor()
-    assert.match(await page.locator('.counts').innerText(), new RegExp(`${allowed}\\s+allowed`))
+    assert.match(await seenIn(page.locator('.counts')), new RegExp(`${allowed}\\s+allowed`))
     assert.equal(await outdated.count(), 0)
     await page.getByRole('radio', { name: '30 days' }).check()
     await page.getByText('it is of 7 days').waitFor()
@@ -215,11 +218,11 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     const line = wrong.split('\n').findIndex((one) => one.includes('543200')) + 1
     const fault = page.getByRole('alert')
     assert.match(
-      await fault.innerText(),
+      await seenIn(fault),
       new RegExp(`^Line ${line}: spec\\.egress\\[\\d+\\].* expected a port, 1 to 65535$`),
     )
     assert.equal(await editor(page).getAttribute('aria-invalid'), 'true')
-    assert.equal(await page.locator('.line-fault').innerText(), `${line}`)
+    assert.equal(await seenIn(page.locator('.line-fault')), `${line}`)
     assert.equal(await evaluate(page, 'document.activeElement.tagName'), 'TEXTAREA')
     await editor(page).fill(`${text}\n  : [`)
     await tried(page)
@@ -241,7 +244,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await tried(page)
     const { unknown, unknownReasons } = await tryIt(text, 7)
     assert.ok(unknown > 0)
-    const told = await page.getByRole('region', { name: 'Cannot be judged' }).innerText()
+    const told = await seenIn(page.getByRole('region', { name: 'Cannot be judged' }))
     for (const { reason } of unknownReasons) assert.ok(told.includes(reason), told)
     await opened.close()
   })
