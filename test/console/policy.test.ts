@@ -13,6 +13,7 @@ const CHECKOUT = 'shop/Deployment/checkout'
 const FX_RATES = 'payments/Deployment/fx-rates'
 const REFUSED = [/answer (400|404|409): /, /console error: Failed to load resource/]
 const MAX_TABS = 80
+const WAIT_MS = 30_000
 const MAX_REQUESTS = 6
 const MAX_BYTES = 300_000
 
@@ -45,9 +46,19 @@ const seenIn = async (locator: Locator): Promise<string> => (await locator.allIn
 
 const editor = (page: Page) => page.getByRole('textbox', { name: 'Policies as YAML' })
 
+/** Waits until an expression is true in the page, whose content security policy lets playwright evaluate none. */
+async function holds(page: Page, expression: string): Promise<void> {
+  const until = Date.now() + WAIT_MS
+  while (!(await evaluate<boolean>(page, `Boolean(${expression})`))) {
+    if (Date.now() > until) assert.fail(`never true: ${expression}`)
+    await page.waitForTimeout(50)
+  }
+}
+
 /** Waits until the generated text is there. */
 async function generated(page: Page): Promise<string> {
-  await page.waitForFunction(
+  await holds(
+    page,
     `document.querySelector('textarea')?.value.includes('kind: ') || document.querySelector('.refused')`,
   )
   return editor(page).inputValue()
@@ -94,7 +105,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await page.waitForURL('**/console/policy/shop')
-    await page.waitForFunction(`document.activeElement.getAttribute('aria-label') === 'Workload'`)
+    await holds(page, `document.activeElement.getAttribute('aria-label') === 'Workload'`)
     await page.keyboard.type('checkout')
     await page.getByRole('option', { name: 'checkout' }).waitFor()
     await page.keyboard.press('ArrowDown')
@@ -128,7 +139,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
 
     await tabTo(page, /^button line \d+/)
     await page.keyboard.press('Enter')
-    await page.waitForFunction(`document.activeElement.tagName === 'TEXTAREA'`)
+    await holds(page, `document.activeElement.tagName === 'TEXTAREA'`)
     const selected = await evaluate<string>(
       page,
       `(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))(document.activeElement)`,
@@ -154,12 +165,12 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await generated(page)
     await page.getByLabel('Format').selectOption('cilium')
     await page.waitForURL('**/checkout?format=cilium')
-    await page.waitForFunction(`document.querySelector('textarea').value.includes('CiliumNetworkPolicy')`)
+    await holds(page, `document.querySelector('textarea').value.includes('CiliumNetworkPolicy')`)
     assert.equal(await editor(page).inputValue(), await get(`/workloads/${CHECKOUT}/networkpolicy?format=cilium`))
     await page.getByRole('radio', { name: '30 days' }).check()
     await page.waitForURL('**/checkout?format=cilium&days=30')
     await page.goBack()
-    await page.waitForFunction(`!document.querySelector('textarea').value.includes('CiliumNetworkPolicy')`)
+    await holds(page, `!document.querySelector('textarea').value.includes('CiliumNetworkPolicy')`)
     await opened.close()
   })
 
@@ -254,7 +265,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     const { page } = opened
     await page.getByText('which is less than 300 days').waitFor()
     const box = page.getByRole('checkbox')
-    await box.check()
+    await box.click()
     await page.waitForURL('**/checkout?min_days=300&acknowledgePartial=true')
     assert.equal(
       await generated(page),
@@ -262,7 +273,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     )
     await page.getByText('Connections that the workload needs may be missing from this policy').waitFor()
     assert.equal(await evaluate(page, 'document.activeElement.type'), 'checkbox')
-    await box.uncheck()
+    await box.click()
     await page.getByText('which is less than 300 days').waitFor()
     await opened.close()
   })
@@ -314,7 +325,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await page.getByText(/Images that are not covered/).waitFor()
     await page.getByLabel('Mode').selectOption('enforce')
     await page.getByText('An enforcing policy would not cover every running image').waitFor()
-    await page.getByRole('checkbox', { name: /no policy would check them/ }).check()
+    await page.getByRole('checkbox', { name: /no policy would check them/ }).click()
     await text.waitFor()
     assert.equal(
       await text.inputValue(),
@@ -322,7 +333,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     )
     await page.getByLabel('For', { exact: true }).selectOption('policy-controller')
     await page.getByText('binds the whole cluster').waitFor()
-    await page.getByRole('checkbox', { name: /other namespaces/ }).check()
+    await page.getByRole('checkbox', { name: /other namespaces/ }).click()
     await page.waitForURL('**acknowledgeClusterWide=true')
     await text.waitFor()
     assert.match(await text.inputValue(), /kind: ClusterImagePolicy/)
@@ -336,15 +347,15 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await text.waitFor()
     const path = `/seccomp/profiles/${FX_RATES}/export`
     assert.equal(await text.inputValue(), await get(path))
-    await page.getByText('capture is partial').waitFor()
+    await page.getByText('capture is partial:').waitFor()
     await page.getByLabel('Also allow').fill('io_uring_setup, bpf')
     await page.keyboard.press('Enter')
-    await page.waitForFunction(`document.querySelector('textarea')?.value.includes('- io_uring_setup')`)
+    await holds(page, `document.querySelector('textarea')?.value.includes('- io_uring_setup')`)
     assert.match(await text.inputValue(), /- bpf\n/)
     assert.ok(!(await get(path)).includes('io_uring_setup'))
     await page.getByLabel('A syscall that is not listed').selectOption('SCMP_ACT_ERRNO')
     await page.getByText('is partial, and a profile that enforces would block what it missed').waitFor()
-    await page.getByRole('checkbox').check()
+    await page.getByRole('checkbox').click()
     await text.waitFor()
     assert.match(await text.inputValue(), /defaultAction: SCMP_ACT_ERRNO/)
     await opened.close()
@@ -395,7 +406,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
       for (const look of LOOKS) {
         const opened = await open(path, { ...look, allowed: REFUSED })
         const { page } = opened
-        await page.waitForFunction(`!document.querySelector('.loading')`)
+        await holds(page, `!document.querySelector('.loading')`)
         if (name === 'network') await tried(page)
         if (name === 'network') await editor(page).fill(withoutFxRates(await editor(page).inputValue()).text)
         if (name === 'network') await tried(page)
