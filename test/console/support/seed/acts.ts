@@ -17,6 +17,7 @@ import {
 const HOUR = 3_600
 const DAY = 24 * HOUR
 const DEPLOYED_DAYS = 5
+const RUNNING_DAYS = 29
 const MIB = 2 ** 20
 
 export const keyOf = ({ namespace, kind, name }: Workload) => ({ namespace, kind, name })
@@ -51,6 +52,8 @@ export async function postStoryPods(site: Site, story: Story): Promise<void> {
           labels: { ...labelsOf(workload), 'acme.example/on-call': `${workload.namespace}-team` },
           containers: containersOf(workload),
           silentSecs: SILENT_NODES.get(pod.node) ?? 0,
+          // Before the first of their flows, which then belong to them.
+          more: { started_at: site.ago(RUNNING_DAYS * DAY) },
         }),
       ),
     ),
@@ -251,7 +254,7 @@ export async function postStoryImages(site: Site, isEarlier: boolean): Promise<v
     const extra = isCheckout ? [LOG4SHELL] : name === 'cardVault' ? [XZ_BACKDOOR] : []
     // The newer checkout has fewer packages, so that the two differ.
     const kept = name === 'checkout' ? packages.filter(({ name: one }) => one !== 'perl-base') : packages
-    await postReport(site, image, kept, { extra })
+    await postReport(site, image, kept, extra)
     if (name !== 'fxRates') await postSbom(site, image, kept)
     const result = {
       cardVault: unsignedResult(site, image),

@@ -42,7 +42,11 @@ export function podPost(site: Site, workload: Workload, pod: Pod, given: PodMore
     ...{ time_stamp: site.ago(silentSecs), started_at: site.ago(silentSecs + startedSecs(pod)) },
     ...{ workload_kind: kind, workload_name: name, workload_selector_labels: selector, capture_level: level },
     ...{ pod_identity: name, host_network: false, containers },
-    pod_security: { serviceAccountName: name, automountServiceAccountToken: false, hostNetwork: false },
+    pod_security: {
+      ...{ serviceAccountName: name, automountServiceAccountToken: false },
+      ...{ hostNetwork: false, hostPID: false, hostIPC: false },
+      securityContext: { runAsNonRoot: true, seccompProfileType: 'RuntimeDefault' },
+    },
     pod_obj: {
       metadata: {
         ...{ name: pod.name, namespace, uid: pod.uid, labels },

@@ -1,11 +1,13 @@
 /** What agents report of running containers: syscalls, files, coverage, capabilities, denials, profiles, compute. */
-import { pick, type Workload } from './cluster.ts'
+import { nodeName, pick, type Workload } from './cluster.ts'
 import type { Site } from './site.ts'
 import { heartbeat, ranFiles, runtimeKey } from './supply-chain.ts'
 
 const HOUR_SECS = 3_600
 const MIB = 2 ** 20
 const ENTRIES = 400
+/** Its agent does not see which libraries are loaded. */
+export const NODE_WITHOUT_PROBE = nodeName(9)
 
 const COMMON = [
   ...['accept4', 'access', 'arch_prctl', 'bind', 'brk', 'clock_nanosleep', 'clone3', 'close', 'connect', 'dup'],
@@ -42,11 +44,11 @@ export async function postSyscalls(site: Site, workloads: readonly Workload[]): 
   await site.postAll('/pod/syscalls', others)
 }
 
-/** Of some containers the list of files may have gaps: events were lost, a probe was missing, or it came late. */
-function gapsOf(site: Site, name: string): object {
+/** Of some containers the list of files may have gaps: a probe is missing, events were lost, or it came late. */
+function gapsOf(site: Site, name: string, node: string): object {
+  if (node === NODE_WITHOUT_PROBE) return { lib_probe: false, mode: 'exec' }
   const n = pick(`${name}/gap`, 50)
   if (n === 0) return { events_dropped: 17 }
-  if (n === 1) return { lib_probe: false, mode: 'exec' }
   if (n === 2) return { start_mode: 'backfill', probe_attached_at: site.ago(5 * HOUR_SECS) }
   return n === 3 ? { tracking_since: site.ago(2 * HOUR_SECS) } : {}
 }
@@ -57,7 +59,7 @@ export async function postFiles(site: Site, workloads: readonly Workload[]): Pro
   // Of every thirtieth workload nothing was watched.
   const watched = workloads.filter(({ name }) => pick(`${name}/watched`, 30) > 0)
   const heartbeats = watched.flatMap((workload) =>
-    workload.pods.map((_, i) => heartbeat(site, workload, i, gapsOf(site, workload.name))),
+    workload.pods.map(({ node }, i) => heartbeat(site, workload, i, gapsOf(site, workload.name, node))),
   )
   await site.postAll('/runtime/coverage', chunks(heartbeats, ENTRIES))
   const checks = watched.flatMap((workload) => {

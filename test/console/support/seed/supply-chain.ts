@@ -7,6 +7,8 @@ const DAY_SECS = 86_400
 /** What is likely to be exploited has been fixed in most images: it is left in one of so many. */
 const RARE_FROM_EPSS = 0.1
 const RARE = 24
+/** So many images in five were built anew a while ago: what is left is what nobody fixes. */
+const PATCHED_IN_FIVE = 3
 const GITHUB = 'https://token.actions.githubusercontent.com'
 
 const isOs = ({ type }: Package) => type === 'debian'
@@ -26,12 +28,14 @@ export async function postReport(
   site: Site,
   image: Image,
   packages: readonly Package[],
-  { all = false, extra = [] }: { readonly all?: boolean; readonly extra?: readonly object[] } = {},
+  extra: readonly object[] = [],
 ): Promise<void> {
+  const isPatched = pick(`${image.repository}/patched`, 5) < PATCHED_IN_FIVE
   const findings = ADVISORIES.flatMap(({ id, package: of, severity, score, fixed, epss, kev, title }) => {
     const found = packages.find(({ name }) => name === of)
     const isRare = epss >= RARE_FROM_EPSS && pick(`${image.repository}/${id}`, RARE) > 0
-    if (!found || (isRare && !all)) return []
+    const isFixed = isPatched && (fixed !== null || severity !== 'LOW')
+    if (!found || isRare || isFixed) return []
     return {
       ...{ id, severity, score, title, epss, epss_percentile: Math.min(0.999, 0.4 + epss * 0.6) },
       package: { name: found.name, version: found.version, type: found.type, purl: purlOf(found) },
