@@ -135,7 +135,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     assert.ok(told.includes(trial.deniedEdges[0]!.deniedBy[0]!.why), told)
     const counts = await seenIn(page.locator('.counts'))
     const { evaluated, allowed, unknown } = trial
-    assert.equal(counts.replaceAll(/\s+/g, ' '), `${evaluated} judged ${allowed} allowed 1 denied ${unknown} not known`)
+    assert.equal(counts.replaceAll(/\s+/g, ' '), `judged ${evaluated} allowed ${allowed} denied 1 not known ${unknown}`)
 
     await tabTo(page, /^button line \d+/)
     await page.keyboard.press('Enter')
@@ -182,7 +182,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await tried(page)
     const { allowed } = await tryIt(text, 7)
     await page.getByText('nothing seen would be cut off').waitFor()
-    assert.match(await seenIn(page.locator('.counts')), new RegExp(`${allowed}\\s+allowed`))
+    assert.match(await seenIn(page.locator('.counts')), new RegExp(`allowed\\s+${allowed}\\b`))
     assert.equal(await outdated.count(), 0)
     await page.getByRole('radio', { name: '30 days' }).check()
     await page.getByText('it is of 7 days').waitFor()
@@ -211,8 +211,8 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     assert.deepEqual(
       rows.map((row) => row.trim().split(/\s+/).slice(0, 2)),
       [
-        [`${changed.line}`, '−Removed:'],
-        [`${changed.line}`, '+Added:'],
+        [`${changed.line}`, '−'],
+        [`${changed.line}`, '+'],
       ],
     )
     assert.match(rows[1]!, /: fx-ratesx$/)
@@ -331,7 +331,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
       await text.inputValue(),
       await get('/attestations/policy?format=kyverno&mode=enforce&namespace=payments&acknowledgePartial=true'),
     )
-    await page.getByLabel('For', { exact: true }).selectOption('policy-controller')
+    await page.getByRole('combobox', { name: 'For', exact: true }).selectOption('policy-controller')
     await page.getByText('binds the whole cluster').waitFor()
     await page.getByRole('checkbox', { name: /other namespaces/ }).click()
     await page.waitForURL('**acknowledgeClusterWide=true')
@@ -348,11 +348,11 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     const path = `/seccomp/profiles/${FX_RATES}/export`
     assert.equal(await text.inputValue(), await get(path))
     await page.getByText('capture is partial:').waitFor()
-    await page.getByLabel('Also allow').fill('io_uring_setup, bpf')
+    await page.getByLabel('Also allow').fill('kexec_load, bpf')
     await page.keyboard.press('Enter')
-    await holds(page, `document.querySelector('textarea')?.value.includes('- io_uring_setup')`)
+    await holds(page, `document.querySelector('textarea')?.value.includes('- kexec_load')`)
     assert.match(await text.inputValue(), /- bpf\n/)
-    assert.ok(!(await get(path)).includes('io_uring_setup'))
+    assert.ok(!(await get(path)).includes('kexec_load'))
     await page.getByLabel('A syscall that is not listed').selectOption('SCMP_ACT_ERRNO')
     await page.getByText('is partial, and a profile that enforces would block what it missed').waitFor()
     await page.getByRole('checkbox').click()
@@ -378,7 +378,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     }
     await page.getByRole('link', { name: 'seccompprofile.yaml' }).click()
     await page.waitForURL('**document=seccompprofile.yaml')
-    const text = page.getByRole('textbox', { name: 'seccompprofile.yaml' })
+    const text = page.getByRole('textbox', { name: 'Text of seccompprofile.yaml' })
     assert.match(await text.inputValue(), /kind: SeccompProfile/)
     await page.getByRole('checkbox', { name: 'OpenVEX draft' }).check()
     await page.getByRole('link', { name: /openvex|vex/ }).waitFor()
@@ -411,7 +411,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
         if (name === 'network') await editor(page).fill(withoutFxRates(await editor(page).inputValue()).text)
         if (name === 'network') await tried(page)
         assert.deepEqual(await axeViolations(page), [], `${name} ${JSON.stringify(look)}`)
-        assert.equal(await overflowPx(page), 0, `${name} ${JSON.stringify(look)}`)
+        assert.ok((await overflowPx(page)) <= 0, `${name} ${JSON.stringify(look)}`)
         await screenshot(page, `policy-${name}-${Object.values(look).join('-')}`, { fullPage: true })
         await opened.close()
       }

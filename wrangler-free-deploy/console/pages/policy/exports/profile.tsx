@@ -178,7 +178,7 @@ function Chosen({ document: { fileName, content, image } }: { document: Document
       <MadeText
         key={fileName}
         reading={{ data: content ?? '', error: null, isFetching: false, dataUpdatedAt: 0, refetch: () => undefined }}
-        label={fileName}
+        label={`Text of ${fileName}`}
         fileName={fileName}
         commands={{}}
         nothing="Its comments warn of nothing."
