@@ -45,7 +45,7 @@ export function TrialView({ target, trial, text, days, onLine }: TrialViewProps)
           <h3 id="denied">
             Would be cut off <Badge tone="bad">{count.format(denied)}</Badge>
           </h3>
-          <Groups key={trial.asOf} groups={groups} days={days} places={places} />
+          <Groups key={trial.asOf} groups={groups} places={places} />
           {moreDenied > 0 && <p>{count.format(moreDenied)} more edges are denied, which the broker does not list.</p>}
         </section>
       )}
@@ -97,7 +97,8 @@ function Summary({ trial: { evaluated, allowed, denied, unknown }, target, days 
       </dl>
       <p class="faint">
         Counted in edges: all flows of one client to one server on one port, with a new flow in the{' '}
-        {days === '1' ? 'last day' : `last ${days} days`}.
+        {days === '1' ? 'last day' : `last ${days} days`}. A living pod reports a connection to the same peer once, so
+        an edge that is in use may be older than that.
       </p>
     </div>
   )
@@ -122,7 +123,6 @@ interface Places {
 
 interface GroupProps {
   readonly group: DeniedGroup
-  readonly days: string
   readonly places: Places | undefined
 }
 
@@ -145,7 +145,7 @@ function Groups({ groups, ...shared }: { groups: readonly DeniedGroup[] } & Omit
   )
 }
 
-function Group({ group: { isolated, peer, direction, edges }, days, places }: GroupProps) {
+function Group({ group: { isolated, peer, direction, edges }, places }: GroupProps) {
   return (
     <article class="cut-off">
       <h4>
@@ -157,7 +157,7 @@ function Group({ group: { isolated, peer, direction, edges }, days, places }: Gr
       <ul>
         {edges.map((edge) => (
           <li key={`${edge.port}/${edge.protocol}/${sideText(edge.from)}`}>
-            <Edge edge={edge} days={days} places={places} />
+            <Edge edge={edge} places={places} />
           </li>
         ))}
       </ul>
@@ -165,7 +165,7 @@ function Group({ group: { isolated, peer, direction, edges }, days, places }: Gr
   )
 }
 
-function Edge({ edge, days, places }: { edge: DeniedEdge } & Omit<GroupProps, 'group'>) {
+function Edge({ edge, places }: { edge: DeniedEdge } & Omit<GroupProps, 'group'>) {
   const { port, protocol, flows, lastNewAt, deniedBy, example } = edge
   return (
     <>
@@ -173,7 +173,7 @@ function Edge({ edge, days, places }: { edge: DeniedEdge } & Omit<GroupProps, 'g
         <strong>
           {port}/{protocol}
         </strong>{' '}
-        · <a href={flowsOf(edge, days)}>{flows === 1 ? '1 flow' : `${count.format(flows)} flows`}</a> · newest{' '}
+        · <a href={flowsOf(edge)}>{flows === 1 ? '1 flow' : `${count.format(flows)} flows`}</a> · newest{' '}
         <Ago at={lastNewAt} />
       </p>
       {deniedBy.map(({ direction, document, policy, path, why }) => {
@@ -207,8 +207,8 @@ function Edge({ edge, days, places }: { edge: DeniedEdge } & Omit<GroupProps, 'g
   )
 }
 
-/** The flows of an edge. A port of a service is not that of its pods, so it is only asked for where it is one. */
-function flowsOf({ from, to, port, protocol }: DeniedEdge, days: string): string {
+/** The flows of an edge, of all times: so its number is. Those that went through a service on another port are missing. */
+function flowsOf({ from, to, port, protocol }: DeniedEdge): string {
   const filters = (
     [
       ['from', from],
@@ -218,7 +218,7 @@ function flowsOf({ from, to, port, protocol }: DeniedEdge, days: string): string
     const filter = filterOfSide(side)
     return filter === null ? [] : [[`${end}_${filter[0]}`, filter[1]] as const]
   })
-  return href(['flows'], { ...Object.fromEntries(filters), port, protocol, verdict: 'ALLOW', since: `${days}d` })
+  return href(['flows'], { ...Object.fromEntries(filters), port, protocol, verdict: 'ALLOW', since: null })
 }
 
 function SideName({ side }: { side: Side }) {
