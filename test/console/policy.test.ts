@@ -142,7 +142,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await holds(page, `document.activeElement.tagName === 'TEXTAREA'`)
     const selected = await evaluate<string>(
       page,
-      `(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))(document.activeElement)`,
+      `((area) => area.value.slice(area.selectionStart, area.selectionEnd))(document.activeElement)`,
     )
     assert.match(selected, /^\s+- to:$/)
     await tabTo(page, /^button Download/, 'Shift+Tab')

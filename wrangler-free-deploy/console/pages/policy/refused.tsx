@@ -38,7 +38,7 @@ export function Refused({ error, retry, partial }: RefusedProps) {
       {reasons.length > MAX_SHOWN && <p>And {reasons.length - MAX_SHOWN} more.</p>}
       {advice.map((line) => (
         <p key={line} class="wrap">
-          {sentence(line)}.
+          {sentence(line.replaceAll('min_days', '“Days observed, at least”'))}.
         </p>
       ))}
       {acknowledge !== null && <Check name={acknowledge} label={yes} />}

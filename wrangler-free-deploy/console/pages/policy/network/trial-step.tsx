@@ -101,8 +101,8 @@ function spoken({ outcome }: Tried): string {
 }
 
 const NOT_TRIED =
-  'Not tried yet. The broker judges the connections that were seen by this text alone, and says which of them it would ' +
-  'have denied. Nothing is applied or stored.'
+  'Not tried yet. The broker judges the connections that were seen by this text alone, and says which of them it ' +
+  'would have denied. Nothing is applied or stored.'
 
 const daysText = (days: string): string => (days === '1' ? '1 day' : `${days} days`)
 

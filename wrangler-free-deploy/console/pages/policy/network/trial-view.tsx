@@ -207,7 +207,7 @@ function Edge({ edge, places }: { edge: DeniedEdge } & Omit<GroupProps, 'group'>
   )
 }
 
-/** The flows of an edge, of all times: so its number is. Those that went through a service on another port are missing. */
+/** The flows of an edge, of all times, as its number is. Without those through a service on another port. */
 function flowsOf({ from, to, port, protocol }: DeniedEdge): string {
   const filters = (
     [
