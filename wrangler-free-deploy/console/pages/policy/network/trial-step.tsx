@@ -60,8 +60,7 @@ export function TrialStep(props: TrialStepProps) {
       {tried === null && <p class="faint">{isEmpty ? 'There is no text to try.' : NOT_TRIED}</p>}
       {isOutdated && (
         <p class="stale" role="status">
-          This answer is out of date: it is of {tried!.days === days ? 'an earlier text' : daysText(tried!.days)}, tried{' '}
-          {localText(new Date(tried!.at).toISOString())}. Try it again.
+          This answer is out of date: {outdatedText(tried!, days)}. Try it again.
         </p>
       )}
       {tried !== null && (
@@ -103,6 +102,11 @@ function spoken({ outcome }: Tried): string {
 const NOT_TRIED =
   'Not tried yet. The broker judges the connections that were seen by this text alone, and says which of them it ' +
   'would have denied. Nothing is applied or stored.'
+
+const outdatedText = (tried: Tried, days: string): string => {
+  const of = tried.days === days ? 'an earlier text' : daysText(tried.days)
+  return `it is of ${of}, tried ${localText(new Date(tried.at).toISOString())}`
+}
 
 const daysText = (days: string): string => (days === '1' ? '1 day' : `${days} days`)
 

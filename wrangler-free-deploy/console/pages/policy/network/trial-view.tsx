@@ -252,8 +252,8 @@ function Policies({ trial: { policies } }: { trial: Trial }) {
             <strong class="wrap">
               {namespace}/{name}
             </strong>{' '}
-            isolates {directions.join(' and ') || 'nothing'} of {namesOf(workloads)}: {count.format(evaluated)} judged,{' '}
-            {count.format(denied)} denied, {count.format(unknown)} not known
+            isolates {directions.join(' and ') || 'nothing'} of {namesOf(workloads)}:{' '}
+            {`${count.format(evaluated)} judged, ${count.format(denied)} denied, ${count.format(unknown)} not known`}
           </li>
         ))}
       </ul>
