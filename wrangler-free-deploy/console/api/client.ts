@@ -21,11 +21,14 @@ const MS_PER_SECOND = 1_000
 export class ApiError extends Error {
   readonly status: number
   readonly retryAfterMs: number | null
+  /** The whole answer: some refusals say more than their message. */
+  readonly body: string
 
-  constructor(status: number, message: string, retryAfterMs: number | null = null) {
+  constructor(status: number, message: string, retryAfterMs: number | null = null, body = '') {
     super(message)
     this.status = status
     this.retryAfterMs = retryAfterMs
+    this.body = body
   }
 }
 
@@ -68,7 +71,7 @@ function unwrap({ data, error, response }: Raw): unknown {
 export function errorOf(response: Response, text: string): ApiError {
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   const retryAfterMs = Number.isFinite(seconds) ? seconds * MS_PER_SECOND : null
-  return new ApiError(response.status, messageOf(text) || `The broker answered ${response.status}.`, retryAfterMs)
+  return new ApiError(response.status, messageOf(text) || `The broker answered ${response.status}.`, retryAfterMs, text)
 }
 
 /** Refusals with a code are JSON with a `message`; all others are text. */

@@ -35,23 +35,28 @@ export function CopyAs({ ctb, url }: Commands) {
   )
 }
 
-/** A button that copies a text and says so. */
-export function CopyButton({ label, text }: { label: string; text: string }) {
+/** A button that copies a text and says so. A long text is not shown, neither on hover nor where it cannot be copied. */
+export function CopyButton({ label, text, isLong = false }: { label: string; text: string; isLong?: boolean }) {
   const [said, setSaid] = useState<string | null>(null)
   useEffect(() => {
     if (said === null) return
     const timer = setTimeout(() => setSaid(null), SHOWN_MS)
     return () => clearTimeout(timer)
   }, [said])
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => setSaid('Copied'),
-      // A page that is not on https or localhost has no clipboard.
-      () => setSaid(text),
-    )
+  // A page that is not on https or localhost has no clipboard.
+  const failed = () => setSaid(isLong ? 'This browser does not let the page copy' : text)
+  const copy = () => navigator.clipboard.writeText(text).then(() => setSaid('Copied'), failed)
+  const tryCopy = () => {
+    // Without a clipboard the call itself throws.
+    try {
+      void copy()
+    } catch {
+      failed()
+    }
+  }
   return (
     <>
-      <button type="button" class="quiet" title={text} onClick={() => void copy().catch(() => setSaid(text))}>
+      <button type="button" class="quiet" title={isLong ? undefined : text} onClick={tryCopy}>
         {said === 'Copied' ? 'Copied' : label}
       </button>
       {said !== null && said !== 'Copied' && <code class="copied">{said}</code>}

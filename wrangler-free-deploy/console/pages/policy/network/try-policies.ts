@@ -1,0 +1,27 @@
+/** `POST /networkpolicy/try`: judges what was seen, stores and applies nothing. */
+import { call, errorOf } from '../../../api/client.ts'
+import type { components } from '../../../api/schema.d.ts'
+
+export type Trial = components['schemas']['PolicyTrial']
+
+export const DAYS = ['1', '7', '30'] as const
+export const DEFAULT_DAYS = '7'
+
+/** The most that the broker reads. */
+export const MAX_BYTES = 1024 * 1024
+
+export const tryAddress = (days: string): string => `${window.location.origin}/networkpolicy/try?since=${days}d`
+
+/** @throws ApiError with what is wrong with the text, and where */
+export async function tryPolicies(text: string, days: string): Promise<Trial> {
+  const response = await call(
+    new Request(tryAddress(days), {
+      method: 'POST',
+      headers: { 'content-type': 'application/yaml', accept: 'application/json' },
+      body: text,
+    }),
+  )
+  const answer = await response.text()
+  if (!response.ok) throw errorOf(response, answer)
+  return JSON.parse(answer) as Trial
+}
