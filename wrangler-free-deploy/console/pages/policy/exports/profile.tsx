@@ -177,7 +177,14 @@ function Chosen({ document: { fileName, content, image } }: { document: Document
       )}
       <MadeText
         key={fileName}
-        reading={{ data: content ?? '', error: null, isFetching: false, dataUpdatedAt: 0, refetch: () => undefined }}
+        reading={{
+          data: content ?? '',
+          error: null,
+          isFetching: false,
+          isPolled: false,
+          dataUpdatedAt: 0,
+          refetch: () => undefined,
+        }}
         label={`Text of ${fileName}`}
         fileName={fileName}
         commands={{}}

@@ -24,15 +24,11 @@ const FORMATS: readonly Choice[] = [
   { value: 'json', label: 'JSON' },
 ]
 
-/** The edge proxy forwards no POST but that of trials. */
-const CAN_EDIT = tokenSource !== 'proxy'
-
 type Query = NonNullable<Params<typeof PATH>['query']>
 interface Edits {
   readonly add: readonly string[]
   readonly remove: readonly string[]
 }
-const NO_EDITS: Edits = { add: [], remove: [] }
 
 export function Seccomp({ target, workload }: { target: Target; workload: WorkloadName }) {
   const { query: given } = usePlace()
@@ -44,7 +40,7 @@ export function Seccomp({ target, workload }: { target: Target; workload: Worklo
     ...(name !== '' && { name }),
     ...(given.get('acknowledgePartial') === 'true' && { acknowledgePartial: 'true' }),
   }
-  const edits: Edits = CAN_EDIT ? { add: namesOf(given.get('add')), remove: namesOf(given.get('remove')) } : NO_EDITS
+  const edits: Edits = { add: namesOf(given.get('add')), remove: namesOf(given.get('remove')) }
   const isEdited = edits.add.length + edits.remove.length > 0
   const observed = useRead('/seccomp/profiles/{namespace}/{kind}/{name}', { path: workload }, { pollMs: 0 })
   const plain = useRead(PATH, { path: workload, query }, { pollMs: 0, enabled: !isEdited }) as Reading<unknown>
@@ -59,8 +55,8 @@ export function Seccomp({ target, workload }: { target: Target; workload: Worklo
         <Select name="defaultAction" label="A syscall that is not listed" choices={ACTIONS} />
         <Select name="format" label="Notation" choices={FORMATS} />
         <Field name="name" label="Name" placeholder={observed.data?.suggestedName ?? ''} />
-        {CAN_EDIT && <Field name="add" label="Also allow" placeholder="io_uring_setup, …" />}
-        {CAN_EDIT && <Field name="remove" label="Do not allow" placeholder="ptrace, …" />}
+        <Field name="add" label="Also allow" placeholder="io_uring_setup, …" />
+        <Field name="remove" label="Do not allow" placeholder="ptrace, …" />
         {given.get('acknowledgePartial') === 'true' && (
           <Check name="acknowledgePartial" label="Also from a partial capture" />
         )}
@@ -77,11 +73,8 @@ export function Seccomp({ target, workload }: { target: Target; workload: Worklo
           tools={isEdited && <CopyButton label="Copy as curl" text={curlText(workload, query, edits)} />}
         >
           <p class="faint">
-            {CAN_EDIT
-              ? 'Edits are stored nowhere. '
-              : 'Names can be added and left out in the console of the broker itself, not behind the proxy. '}
-            What was observed is a fact of the past: rarer syscalls, such as those of error handling, may not have
-            happened yet.
+            Edits are stored nowhere. What was observed is a fact of the past: rarer syscalls, such as those of error
+            handling, may not have happened yet.
           </p>
         </MadeText>
       )}
@@ -137,7 +130,7 @@ function useEdited(workload: WorkloadName, query: Query, edits: Edits, isEnabled
   }, [key, isEnabled, asked])
   const { data, error, at } = state
   const isFetching = data === undefined && error === null
-  return { data, error, isFetching, dataUpdatedAt: at, refetch: () => setAsked((times) => times + 1) }
+  return { data, error, isFetching, isPolled: false, dataUpdatedAt: at, refetch: () => setAsked((times) => times + 1) }
 }
 
 const NOT_ASKED = { data: undefined, error: null, at: 0 }
