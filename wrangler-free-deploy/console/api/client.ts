@@ -40,12 +40,20 @@ export async function call(request: Request): Promise<Response> {
   try {
     response = await fetch(request, { cache: 'no-cache', credentials: 'omit', redirect: 'error' })
   } catch (error) {
-    if (request.signal.aborted) throw error
-    throw new ApiError(0, 'The broker cannot be reached.')
+    throw request.signal.aborted ? error : lost()
   }
   // An answer to an older token says nothing about the one that was typed since.
   if (response.status === 401 && token === currentToken()) refused()
   return response
+}
+
+const lost = () => new ApiError(0, 'The broker cannot be reached.')
+
+/** The connection may break while the answer comes, too, which browsers report as a TypeError. @throws ApiError */
+function whole(answer: Promise<unknown>, signal?: AbortSignal): Promise<Raw> {
+  return (answer as Promise<Raw>).catch((error: unknown) => {
+    throw error instanceof TypeError && !signal?.aborted ? lost() : error
+  })
 }
 
 const client = createClient<paths>({
@@ -88,7 +96,8 @@ function messageOf(text: string): string {
 /** Reads a route. @throws ApiError */
 export async function read<P extends ReadPath>(path: P, params: Params<P>, signal?: AbortSignal): Promise<Answer<P>> {
   const init = { params, ...(signal && { signal }), headers: { accept: 'application/json, */*;q=0.5' } }
-  return unwrap(parsed(await client.GET(path as never, { ...init, parseAs: 'text' } as never))) as Answer<P>
+  const answer = await whole(client.GET(path as never, { ...init, parseAs: 'text' } as never), signal)
+  return unwrap(parsed(answer)) as Answer<P>
 }
 
 /** Calls one of the POST routes that only read. @throws ApiError */
@@ -97,7 +106,7 @@ export async function send<P extends SendPath>(
   params: Operation<P, 'post'> extends { parameters: infer T } ? T : object,
   body: Operation<P, 'post'> extends { requestBody: { content: { 'application/json': infer B } } } ? B : unknown,
 ): Promise<JsonOf<Operation<P, 'post'>>> {
-  const answer = await client.POST(path as never, { params, body, parseAs: 'text' } as never)
+  const answer = await whole(client.POST(path as never, { params, body, parseAs: 'text' } as never))
   return unwrap(parsed(answer)) as JsonOf<Operation<P, 'post'>>
 }
 

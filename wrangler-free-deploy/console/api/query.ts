@@ -20,6 +20,10 @@ const MAX_RETRIES = 2
 const KEPT_PAGES = 10
 const POLLED_PAGES = 2
 const RETRY_MS = 1_000
+/** Whoever has to wait longer for the next try is told so. */
+const LONGEST_RETRY_MS = 5_000
+/** A page that has nothing to show because the broker is away or busy asks again after this time, then ever later. */
+const FIRST_AGAIN_MS = 10_000
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -27,7 +31,8 @@ export const queries = new QueryClient({
       staleTime: FRESH_MS,
       gcTime: UNUSED_MS,
       // A busy broker, or one that is restarting, is asked again; an error of ours is not.
-      retry: (failures, error) => failures < MAX_RETRIES && isPassing(error),
+      retry: (failures, error) =>
+        failures < MAX_RETRIES && isPassing(error) && (retryAfterOf(error) ?? 0) <= LONGEST_RETRY_MS,
       retryDelay: (failures, error) => retryAfterOf(error) ?? RETRY_MS * 2 ** failures,
       // The browser does not know whether a broker on this machine can be reached.
       networkMode: 'always',
@@ -37,7 +42,9 @@ export const queries = new QueryClient({
 })
 queries.mount()
 
-const isPassing = (error: unknown) => error instanceof ApiError && (error.status === 0 || error.status === 503)
+/** No answer, no answer behind the edge proxy, or no room. */
+const PASSING = [0, 502, 503, 504]
+const isPassing = (error: unknown) => error instanceof ApiError && PASSING.includes(error.status)
 const retryAfterOf = (error: unknown) => (error instanceof ApiError ? error.retryAfterMs : null)
 
 export interface ReadOptions {
@@ -80,16 +87,35 @@ export interface PagedReading<T> extends Reading<{ readonly pages: readonly T[] 
   readonly toStart: () => unknown
 }
 
+interface Polled {
+  readonly status: string
+  readonly error: unknown
+  /** Since the read was first wanted; answers in between do not reset it. */
+  readonly errorUpdateCount: number
+  readonly errorUpdatedAt: number
+  readonly data: unknown
+  readonly dataUpdatedAt: number
+}
+
 /** After a failure the next question waits longer and longer. */
-const pollOf =
+export const pollOf =
   (pollMs: number) =>
-  (query: {
-    readonly state: { readonly status: string; readonly errorUpdateCount: number; readonly data: unknown }
-  }) => {
-    if (pollMs === 0 || isDeep(query.state.data)) return false
-    const { status, errorUpdateCount } = query.state
-    return status === 'error' ? Math.min(pollMs * 2 ** Math.min(errorUpdateCount, 10), LONGEST_POLL_MS) : pollMs
+  ({ state }: { readonly state: Polled }): number | false => {
+    const { status, error, data } = state
+    const isAwaited = status === 'error' && data === undefined && isPassing(error)
+    if ((pollMs === 0 && !isAwaited) || isDeep(data)) return false
+    if (status !== 'error') return pollMs
+    const waitMs = isAwaited ? FIRST_AGAIN_MS * backOffOf(state) : backOffMsOf(state, pollMs)
+    return Math.min(Math.max(waitMs, retryAfterOf(error) ?? 0), LONGEST_POLL_MS)
   }
+
+const backOffOf = ({ errorUpdateCount }: Polled) => 2 ** Math.min(Math.max(errorUpdateCount - 1, 0), 10)
+
+/** With an answer to show, as long again as none came since, which doubles with each failure and ends with an answer. */
+function backOffMsOf(state: Polled, pollMs: number): number {
+  const { data, errorUpdatedAt, dataUpdatedAt } = state
+  return data === undefined ? pollMs * backOffOf(state) : Math.max(pollMs, errorUpdatedAt - dataUpdatedAt)
+}
 
 /** Reads a route, and again every half minute. */
 export function useRead<P extends ReadPath>(path: P, params: Params<P>, options: ReadOptions = {}): Reading<Answer<P>> {

@@ -39,6 +39,12 @@ export function signIn(value: string, { remember }: { remember: boolean }): void
   for (const listener of listeners) listener()
 }
 
+/** Lets go of a token that is valid, but may not read what is asked. */
+export function signOut(): void {
+  token = null
+  refused()
+}
+
 /** The broker refused the current token, or there is none. */
 export function refused(): void {
   if (isRefused) return

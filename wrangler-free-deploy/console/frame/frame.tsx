@@ -3,7 +3,7 @@ import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useIsRefused } from '../api/session.ts'
 import { PAGES, type PageEntry, type PageProps } from '../pages/index.ts'
-import { Empty, Failure, Loading } from '../parts/states.tsx'
+import { Empty, Loading, NotLoaded } from '../parts/states.tsx'
 import { href, usePlace } from '../place.ts'
 import { SearchBox } from './search-box.tsx'
 import { applyTheme, storedTheme, THEMES, type Theme } from './theme.ts'
@@ -63,9 +63,12 @@ export function Frame() {
       </nav>
       <main id="page" tabIndex={-1}>
         {entry === undefined ? (
-          <Empty title="There is no such page">
-            <a href={href([])}>Go to the start</a>
-          </Empty>
+          <>
+            <h1>There is no such page</h1>
+            <Empty title="The address is mistyped, or of another release">
+              <a href={href([])}>Go to the start</a>
+            </Empty>
+          </>
         ) : (
           <Loaded key={name} entry={entry} rest={rest} />
         )}
@@ -85,8 +88,13 @@ function Loaded({ entry, rest }: { entry: PageEntry; rest: readonly string[] }) 
   useEffect(() => {
     entry.load().then(({ default: Page }) => setPage({ Page }), setError)
   }, [entry])
-  // The files of a page are gone once another release is served.
-  if (error !== null) return <Failure error={error} retry={() => window.location.reload()} />
+  if (error !== null)
+    return (
+      <>
+        <h1>{entry.title}</h1>
+        <NotLoaded error={error} />
+      </>
+    )
   return page === null ? <Loading /> : <page.Page rest={rest} />
 }
 

@@ -23,7 +23,7 @@ export function TokenPage() {
   return (
     <main class="sheet">
       <h1>{hadOne ? 'This token is not valid' : 'Read token'}</h1>
-      <p>
+      <p role={hadOne ? 'alert' : undefined}>
         {hadOne
           ? 'The broker did not accept it: it is mistyped, or was replaced.'
           : 'The broker answers only with a token. The one for reading is enough: the console writes nothing.'}

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { ApiError } from '../api/client.ts'
 import type { Reading } from '../api/query.ts'
 import { POLL_MS } from '../api/query.ts'
+import { signOut, tokenSource } from '../api/session.ts'
 import { useNow } from '../hooks.ts'
 import { durationText, localText } from './time.tsx'
 
@@ -64,11 +65,13 @@ interface Explained {
   readonly advice: string
 }
 
+const LOST: Explained = {
+  title: 'The broker cannot be reached',
+  advice: 'It may be restarting, or the connection to it is gone. This page asks again by itself.',
+}
+
 const EXPLAINED: Readonly<Record<number, Explained>> = {
-  0: {
-    title: 'The broker cannot be reached',
-    advice: 'It may be restarting, or the connection to it is gone. This page asks again by itself.',
-  },
+  0: LOST,
   401: { title: 'No valid token', advice: 'The broker did not accept the token.' },
   403: { title: 'The token may not read this', advice: 'It lacks the scope that the route needs.' },
   404: {
@@ -83,7 +86,12 @@ const EXPLAINED: Readonly<Record<number, Explained>> = {
     title: 'The broker is busy',
     advice: 'It, or its database, has too much to do. This page asks again by itself.',
   },
+  // Of the edge proxy, which says the rest.
+  502: LOST,
+  504: LOST,
 }
+
+const FORBIDDEN = 403
 
 /** A read that failed, with what the broker said. */
 export function Failure({ error, retry }: { error: Error; retry?: () => unknown }) {
@@ -102,6 +110,28 @@ export function Failure({ error, retry }: { error: Error; retry?: () => unknown 
           Try again
         </button>
       )}
+      {status === FORBIDDEN && tokenSource === 'browser' && (
+        <button type="button" onClick={signOut}>
+          Use another token
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** The code of a page could not be loaded: its files are gone once another release is served. */
+export function NotLoaded({ error }: { error: Error }) {
+  return (
+    <div class="failure" role="alert">
+      <p class="empty-title">This page could not be loaded</p>
+      <p>
+        The broker may have been updated since the console was opened, or cannot be reached. Loading the console anew
+        gets the files that it serves now.
+      </p>
+      <pre class="wrap">{error.message}</pre>
+      <button type="button" onClick={() => window.location.reload()}>
+        Load the console anew
+      </button>
     </div>
   )
 }

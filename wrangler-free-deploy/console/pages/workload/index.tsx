@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { addressOf } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
-import { Empty, Failure, Loading, Shown } from '../../parts/states.tsx'
+import { Empty, Loading, NotLoaded, Shown } from '../../parts/states.tsx'
 import { href, usePlace } from '../../place.ts'
 import type { PageProps } from '../index.ts'
 import { Posture, Title } from './head.tsx'
@@ -87,6 +87,6 @@ function LoadedTab({ tab, workload, profile }: TabProps & { tab: TabName }) {
   useEffect(() => {
     LOADERS[tab]().then(({ default: Tab }) => setLoaded({ Tab }), setError)
   }, [tab])
-  if (error !== null) return <Failure error={error} retry={() => window.location.reload()} />
+  if (error !== null) return <NotLoaded error={error} />
   return loaded === null ? <Loading /> : <loaded.Tab workload={workload} profile={profile} />
 }
