@@ -35,9 +35,21 @@ export interface Visits {
   visit(path: string, options?: PageOptions): Promise<OpenPage>
   /** Visits it in both themes, wide and narrow: nothing goes wrong, and axe-core finds nothing. */
   looksRight(path: string, options?: PageOptions): Promise<void>
-  /** Visits it, and fails if it asks more often or for more bytes than a page may. */
-  keepsBounds(path: string): Promise<void>
+  /** Visits it, fails if it asks more often or for more bytes than a page may, and returns what it took. */
+  keepsBounds(path: string): Promise<Taken>
 }
+
+export interface Taken {
+  readonly requests: number
+  /** Of answers, as sent. */
+  readonly bytes: number
+  /** Until the page shows more than placeholders. */
+  readonly firstContentMs: number
+}
+
+/** A table, a list, a line of text below the heading: something to read. */
+const HAS_CONTENT = `document.querySelector('main h1') !== null &&
+  document.querySelector('main :is(table, canvas, ul, ol, dl, .empty, .card, .lead, .looks, .verdict)') !== null`
 
 /** Starts all that at the start of a test file, and ends it with the file. */
 export function visits(databaseUrl: () => Promise<string> = () => seededDatabase('cluster')): Visits {
@@ -94,11 +106,15 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
       session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
         if (own.has(requestId)) bytes += encodedDataLength
       })
-      await page.goto(`${broker.url}/console/${path}`)
+      const startedAt = performance.now()
+      await page.goto(`${broker.url}/console/${path}`, { waitUntil: 'commit' })
+      while (!(await evaluate<boolean>(page, HAS_CONTENT))) await page.waitForTimeout(LOOK_MS / 3)
+      const firstContentMs = Math.round(performance.now() - startedAt)
       await settled(page)
       await page.context().close()
       assert.ok(asked.length <= MAX_REQUESTS, `${path} asked ${asked.join('\n')}`)
       assert.ok(bytes <= MAX_BYTES, `${path} read ${bytes} bytes`)
+      return { requests: asked.length, bytes, firstContentMs }
     },
   }
 }
