@@ -1,8 +1,11 @@
 /** Calls of the broker, with types from openapi.json. */
 import createClient from 'openapi-fetch'
 import { encodeSegment } from '../place.ts'
+import { ApiError } from './error.ts'
 import type { paths } from './schema.d.ts'
 import { currentToken, refused } from './session.ts'
+
+export { ApiError } from './error.ts'
 
 type Operation<P extends keyof paths, M extends 'get' | 'post'> = paths[P] extends Record<M, infer O> ? O : never
 type Content<O> = O extends { responses: { 200: { content: infer C } } } ? C : never
@@ -16,21 +19,6 @@ export type Params<P extends ReadPath> = Operation<P, 'get'> extends { parameter
 export type Item<P extends ReadPath> = Answer<P> extends { items: (infer T)[] } ? T : never
 
 const MS_PER_SECOND = 1_000
-
-/** A call that failed: the status, 0 where no answer came, and what the broker said. */
-export class ApiError extends Error {
-  readonly status: number
-  readonly retryAfterMs: number | null
-  /** The whole answer: some refusals say more than their message. */
-  readonly body: string
-
-  constructor(status: number, message: string, retryAfterMs: number | null = null, body = '') {
-    super(message)
-    this.status = status
-    this.retryAfterMs = retryAfterMs
-    this.body = body
-  }
-}
 
 /** `fetch` with the token. `no-cache` makes the browser send the `ETag` that it has, and take its copy for a 304. */
 export async function call(request: Request): Promise<Response> {

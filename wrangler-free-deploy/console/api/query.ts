@@ -6,24 +6,17 @@ import {
   QueryObserver,
 } from '@tanstack/query-core'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { type Answer, ApiError, type Params, type ReadPath, read } from './client.ts'
+import { type Answer, type Params, type ReadPath, read } from './client.ts'
+import { isDeep, isRetried, pollOf, retryDelayMs } from './poll.ts'
 
 /** Lists are asked for again this often. */
 export const POLL_MS = 30_000
-const LONGEST_POLL_MS = 300_000
 /** Two parts of a page that ask the same within this time share the answer. */
 const FRESH_MS = 5_000
 /** Answers are dropped this long after the page that showed them is gone. */
 const UNUSED_MS = 60_000
-const MAX_RETRIES = 2
 /** Pages of a list that are kept in memory, and those that are polled. */
 const KEPT_PAGES = 10
-const POLLED_PAGES = 2
-const RETRY_MS = 1_000
-/** Whoever has to wait longer for the next try is told so. */
-const LONGEST_RETRY_MS = 5_000
-/** A page that has nothing to show because the broker is away or busy asks again after this time, then ever later. */
-const FIRST_AGAIN_MS = 10_000
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -31,9 +24,8 @@ export const queries = new QueryClient({
       staleTime: FRESH_MS,
       gcTime: UNUSED_MS,
       // A busy broker, or one that is restarting, is asked again; an error of ours is not.
-      retry: (failures, error) =>
-        failures < MAX_RETRIES && isPassing(error) && (retryAfterOf(error) ?? 0) <= LONGEST_RETRY_MS,
-      retryDelay: (failures, error) => retryAfterOf(error) ?? RETRY_MS * 2 ** failures,
+      retry: isRetried,
+      retryDelay: retryDelayMs,
       // The browser does not know whether a broker on this machine can be reached.
       networkMode: 'always',
       refetchOnWindowFocus: true,
@@ -41,11 +33,6 @@ export const queries = new QueryClient({
   },
 })
 queries.mount()
-
-/** No answer, no answer behind the edge proxy, or no room. */
-const PASSING = [0, 502, 503, 504]
-const isPassing = (error: unknown) => error instanceof ApiError && PASSING.includes(error.status)
-const retryAfterOf = (error: unknown) => (error instanceof ApiError ? error.retryAfterMs : null)
 
 export interface ReadOptions {
   /** Whether to read at all; a page that waits for another answer says no. */
@@ -87,36 +74,6 @@ export interface PagedReading<T> extends Reading<{ readonly pages: readonly T[] 
   readonly toStart: () => unknown
 }
 
-interface Polled {
-  readonly status: string
-  readonly error: unknown
-  /** Since the read was first wanted; answers in between do not reset it. */
-  readonly errorUpdateCount: number
-  readonly errorUpdatedAt: number
-  readonly data: unknown
-  readonly dataUpdatedAt: number
-}
-
-/** After a failure the next question waits longer and longer. */
-export const pollOf =
-  (pollMs: number) =>
-  ({ state }: { readonly state: Polled }): number | false => {
-    const { status, error, data } = state
-    const isAwaited = status === 'error' && data === undefined && isPassing(error)
-    if ((pollMs === 0 && !isAwaited) || isDeep(data)) return false
-    if (status !== 'error') return pollMs
-    const waitMs = isAwaited ? FIRST_AGAIN_MS * backOffOf(state) : backOffMsOf(state, pollMs)
-    return Math.min(Math.max(waitMs, retryAfterOf(error) ?? 0), LONGEST_POLL_MS)
-  }
-
-const backOffOf = ({ errorUpdateCount }: Polled) => 2 ** Math.min(Math.max(errorUpdateCount - 1, 0), 10)
-
-/** With an answer to show, as long again as none came since, which doubles with each failure and ends with an answer. */
-function backOffMsOf(state: Polled, pollMs: number): number {
-  const { data, errorUpdatedAt, dataUpdatedAt } = state
-  return data === undefined ? pollMs * backOffOf(state) : Math.max(pollMs, errorUpdatedAt - dataUpdatedAt)
-}
-
 /** Reads a route, and again every half minute. */
 export function useRead<P extends ReadPath>(path: P, params: Params<P>, options: ReadOptions = {}): Reading<Answer<P>> {
   const { enabled = true, pollMs = POLL_MS } = options
@@ -130,12 +87,6 @@ export function useRead<P extends ReadPath>(path: P, params: Params<P>, options:
   useEffect(() => observer.setOptions(settings), [observer, settings.queryHash, enabled, pollMs])
   useRendersOf(observer)
   return { ...observer.getOptimisticResult(settings), isPolled: pollMs > 0 } as Reading<Answer<P>>
-}
-
-/** Somebody who has read this many pages of a list is not interrupted, and the broker not asked for all of them. */
-function isDeep(data: unknown): boolean {
-  const { pages = [] } = (data ?? {}) as { pages?: readonly unknown[] }
-  return pages.length > POLLED_PAGES
 }
 
 /**

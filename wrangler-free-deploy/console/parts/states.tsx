@@ -63,11 +63,14 @@ export function Stale({ reading }: { reading: Reading<unknown> }) {
 interface Explained {
   readonly title: string
   readonly advice: string
+  /** Reads are asked for again by themselves. */
+  readonly isPassing?: boolean
 }
 
 const LOST: Explained = {
   title: 'The broker cannot be reached',
-  advice: 'It may be restarting, or the connection to it is gone. This page asks again by itself.',
+  advice: 'It may be restarting, or the connection to it is gone.',
+  isPassing: true,
 }
 
 const EXPLAINED: Readonly<Record<number, Explained>> = {
@@ -84,7 +87,8 @@ const EXPLAINED: Readonly<Record<number, Explained>> = {
   },
   503: {
     title: 'The broker is busy',
-    advice: 'It, or its database, has too much to do. This page asks again by itself.',
+    advice: 'It, or its database, has too much to do.',
+    isPassing: true,
   },
   // Of the edge proxy, which says the rest.
   502: LOST,
@@ -93,8 +97,15 @@ const EXPLAINED: Readonly<Record<number, Explained>> = {
 
 const FORBIDDEN = 403
 
+interface FailureProps {
+  readonly error: Error
+  readonly retry?: () => unknown
+  /** Of something that somebody asked for by a button, which is not asked for again by itself. */
+  readonly isByHand?: boolean
+}
+
 /** A read that failed, with what the broker said. */
-export function Failure({ error, retry }: { error: Error; retry?: () => unknown }) {
+export function Failure({ error, retry, isByHand = false }: FailureProps) {
   const status = error instanceof ApiError ? error.status : null
   const explained = (status === null ? undefined : EXPLAINED[status]) ?? {
     title: status === null ? 'This page failed' : `The broker refused (${status})`,
@@ -103,8 +114,11 @@ export function Failure({ error, retry }: { error: Error; retry?: () => unknown 
   return (
     <div class="failure" role="alert">
       <p class="empty-title">{explained.title}</p>
-      <p>{explained.advice}</p>
-      {error.message !== '' && status !== 0 && <pre class="wrap">{error.message}</pre>}
+      <p>
+        {explained.advice}
+        {explained.isPassing && !isByHand && ' This page asks again by itself.'}
+      </p>
+      {isNews(error.message, explained) && <pre class="wrap">{error.message}</pre>}
       {retry && (
         <button type="button" onClick={() => retry()}>
           Try again
@@ -135,6 +149,10 @@ export function NotLoaded({ error }: { error: Error }) {
     </div>
   )
 }
+
+/** Whether a message says more than the title, which is that of the console. */
+const isNews = (message: string, { title }: Explained) =>
+  message !== '' && message.replace(/\.$/, '').toLowerCase() !== title.toLowerCase()
 
 function reasonOf(error: Error): string {
   const status = error instanceof ApiError ? error.status : null

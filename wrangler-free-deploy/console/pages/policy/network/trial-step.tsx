@@ -84,7 +84,7 @@ export function TrialStep(props: TrialStepProps) {
 
 /** A fault of the text is said above the text. */
 function Untried({ error }: { error: Error }) {
-  if (!(error instanceof ApiError) || error.status !== BAD_REQUEST) return <Failure error={error} />
+  if (!(error instanceof ApiError) || error.status !== BAD_REQUEST) return <Failure error={error} isByHand />
   return (
     <div class="empty untried">
       <p class="empty-title">Not tried: the text has a fault</p>

@@ -75,7 +75,7 @@ export function Export({ workload, seccomp }: { workload: Named; seccomp: Seccom
         </button>
         {edits.add.length === 0 && edits.remove.length === 0 && <Commands workload={workload} edits={edits} />}
       </div>
-      {shown?.state === 'failed' && <Failure error={shown.error} retry={() => void make()} />}
+      {shown?.state === 'failed' && <Failure error={shown.error} retry={() => void make()} isByHand />}
       {shown?.state === 'made' && (
         <Made text={shown.text} fileName={`${edits.name || seccomp.suggestedName}.${edits.format}`} />
       )}
