@@ -37,7 +37,7 @@ test('with an answer to show, the wait grows with its age and never with failure
   assert.equal(pollOf(0)({ state: stale(33_000) }), false)
 })
 
-test('without one, a broker that is away or busy is asked again soon, then ever later, also where nothing polls', () => {
+test('without one, a broker that is away or busy is asked again soon, then ever later, polled or not', () => {
   for (const poll of [pollOf(POLL_MS), pollOf(0)]) {
     const waits = [1, 2, 3, 9].map((count) => poll({ state: failed(lost, count) }))
     assert.deepEqual(waits, [10_000, 20_000, 40_000, 300_000])

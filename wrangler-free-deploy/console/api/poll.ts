@@ -46,7 +46,7 @@ export const pollOf =
 
 const backOffOf = ({ errorUpdateCount }: Polled) => 2 ** Math.min(Math.max(errorUpdateCount - 1, 0), 10)
 
-/** With an answer to show, as long again as none came since, which doubles with each failure and ends with an answer. */
+/** With an answer to show, as long as none came since: that doubles with each failure, and ends with an answer. */
 function backOffMsOf(state: Polled, pollMs: number): number {
   const { data, errorUpdatedAt, dataUpdatedAt } = state
   return data === undefined ? pollMs * backOffOf(state) : Math.max(pollMs, errorUpdatedAt - dataUpdatedAt)
