@@ -7,21 +7,24 @@ import { Ago, Time } from '../../parts/time.tsx'
 import { href, hrefWith, usePlace } from '../../place.ts'
 import type { Graph, MapEdge, MapNode } from './graph.ts'
 import { portsOf } from './graph.ts'
-import { flowsOfEdge, workloadOfNode } from './links.ts'
+import { flowsOfEdge, useMapFilter, workloadOfNode } from './links.ts'
 import { NodeLink, portsText } from './panel.tsx'
+import type { MapFilter } from './requests.ts'
 
 interface Row {
   readonly edge: MapEdge
   readonly from: MapNode
   readonly to: MapNode
   readonly isDrawn: boolean
+  readonly filter: MapFilter
 }
 
 export function EdgeTable({ graph, selected, url }: { graph: Graph; selected: MapNode | null; url: string }) {
   const { query } = usePlace()
+  const filter = useMapFilter()
   const nodes = new Map([...graph.nodes, ...graph.hiddenNodes].map((node) => [node.id, node]))
   const rowOf = (edge: MapEdge, isDrawn: boolean): Row => {
-    return { edge, isDrawn, from: nodes.get(edge.from)!, to: nodes.get(edge.to)! }
+    return { edge, isDrawn, filter, from: nodes.get(edge.from)!, to: nodes.get(edge.to)! }
   }
   const all = [...graph.edges.map((edge) => rowOf(edge, true)), ...graph.hiddenEdges.map((edge) => rowOf(edge, false))]
   const rows = selected === null ? all : all.filter(({ from, to }) => from === selected || to === selected)
@@ -71,7 +74,7 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     title: 'Flows',
-    cell: ({ edge, from, to }) => <Count value={edge.flows} to={flowsOfEdge(edge, from, to)} />,
+    cell: ({ edge, from, to, filter }) => <Count value={edge.flows} to={flowsOfEdge(edge, from, to, filter)} />,
     text: ({ edge }) => edge.flows,
     isNumber: true,
     width: '5.5rem',

@@ -3,14 +3,14 @@ import { useMemo, useRef } from 'preact/hooks'
 import { type Answer, addressOf, type Params } from '../../api/client.ts'
 import type { Edge } from '../../api/edge.ts'
 import { useRead } from '../../api/query.ts'
-import { useWindow } from '../../frame/window-picker.tsx'
 import { FilterBar } from '../../parts/filter-bar.tsx'
-import { FLOW_FIELDS, flowFieldOf, useFlowFilter } from '../../parts/flow-filter.ts'
+import { FLOW_FIELDS, flowFieldOf } from '../../parts/flow-filter.ts'
 import { Empty, Failure, Shown, Stale } from '../../parts/states.tsx'
 import { Time } from '../../parts/time.tsx'
 import { go, hrefWith, usePlace } from '../../place.ts'
 import { EdgeTable } from './edge-table.tsx'
 import { buildGraph, type Graph, type MapNode } from './graph.ts'
+import { useMapFilter } from './links.ts'
 import { NodeList } from './node-list.tsx'
 import { Narrow, OpenNamespaces } from './notices.tsx'
 import { Panel } from './panel.tsx'
@@ -22,7 +22,7 @@ const NO_EDGES: readonly Edge[] = []
 
 export default function MapPage() {
   const { query } = usePlace()
-  const filter = { ...useFlowFilter(), ...useWindow() }
+  const filter = useMapFilter()
   const open = [...new Set(query.getAll('open'))].slice(0, MAX_OPEN)
   const shared = { ...filter, order: 'flows', limit: MAX_ANSWER_EDGES } as const
   const ofNamespaces: Params<'/flows/edges'> = { query: { ...shared, group: 'namespace' } }
@@ -53,6 +53,8 @@ export default function MapPage() {
                 <>
                   Who opened connections to whom since <Time at={observedSince} />, counted until <Time at={asOf} />. An
                   edge without a new flow for long may still be in use: a living pod reports a flow once.
+                  {(filter.since ?? filter.until) !== undefined &&
+                    ' The numbers are of whole edges, so the flows of an edge in this window may be fewer.'}
                 </>
               )}
             </p>
