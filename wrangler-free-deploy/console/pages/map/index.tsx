@@ -3,11 +3,13 @@ import { useMemo, useRef } from 'preact/hooks'
 import { type Answer, addressOf, type Params } from '../../api/client.ts'
 import type { Edge } from '../../api/edge.ts'
 import { useRead } from '../../api/query.ts'
+import type { Commands } from '../../parts/copy-as.tsx'
 import { FilterBar } from '../../parts/filter-bar.tsx'
 import { FLOW_FIELDS, flowFieldOf } from '../../parts/flow-filter.ts'
 import { Empty, Failure, Shown, Stale } from '../../parts/states.tsx'
 import { Time } from '../../parts/time.tsx'
 import { go, hrefWith, usePlace } from '../../place.ts'
+import { edgeArguments } from './commands.ts'
 import { EdgeTable } from './edge-table.tsx'
 import { buildGraph, type Graph, type MapNode } from './graph.ts'
 import { useMapFilter } from './links.ts'
@@ -29,6 +31,8 @@ export default function MapPage() {
   const ofWorkloads: Params<'/flows/edges'> = { query: { ...shared, namespace: askedNamespaces(open, filter) } }
   const outer = useRead('/flows/edges', ofNamespaces)
   const inner = useRead('/flows/edges', ofWorkloads, { enabled: open.length > 0 })
+  const copied = open.length > 0 ? ofWorkloads : ofNamespaces
+  const commands = { ctb: edgeArguments(copied.query ?? {}), url: addressOf('/flows/edges', copied) }
   const opened = useOpened(open, inner.data, filter)
   const graph = useMemo(
     () => buildGraph({ namespaceEdges: outer.data?.items ?? NO_EDGES, workloadEdges: opened.edges, open: opened.open }),
@@ -64,7 +68,7 @@ export default function MapPage() {
               isCut={nextAfter !== null || (inner.data?.nextAfter ?? null) !== null}
               unstamped={Math.max(unstamped, inner.data?.unstamped ?? 0)}
             />
-            <Whole graph={graph} hasData={observedSince !== null} url={addressOf('/flows/edges', ofNamespaces)} />
+            <Whole graph={graph} hasData={observedSince !== null} commands={commands} />
           </>
         )}
       </Shown>
@@ -92,7 +96,13 @@ function useOpened(open: readonly string[], data: Answer<'/flows/edges'> | undef
   return last.current.key === key ? last.current.opened : NOTHING_OPEN
 }
 
-function Whole({ graph, hasData, url }: { graph: Graph; hasData: boolean; url: string }) {
+interface WholeProps {
+  readonly graph: Graph
+  readonly hasData: boolean
+  readonly commands: Commands
+}
+
+function Whole({ graph, hasData, commands }: WholeProps) {
   const { query } = usePlace()
   const selected = query.get('selected')
   const node = graph.nodes.find(({ id }) => id === selected) ?? null
@@ -118,7 +128,7 @@ function Whole({ graph, hasData, url }: { graph: Graph; hasData: boolean; url: s
       </div>
       <section class="section" aria-labelledby="map-table">
         <h2 id="map-table">The same as a table</h2>
-        <EdgeTable graph={graph} selected={node} url={url} />
+        <EdgeTable graph={graph} selected={node} commands={commands} />
       </section>
     </>
   )
