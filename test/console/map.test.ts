@@ -190,6 +190,14 @@ test('filters of the address are those of the requests', { skip }, async () => {
   await opened.close()
 })
 
+test('a namespace too many to open is named', { skip }, async () => {
+  const names = Array.from({ length: 41 }, (_, i) => `team-${i}`)
+  const opened = await open(`?${names.map((name) => `open=${name}`).join('&')}`)
+  await opened.page.getByText('At most 40 namespaces are open at once').waitFor()
+  await opened.page.getByText('names them: team-40.').waitFor()
+  await opened.close()
+})
+
 test('what nothing matches says so', { skip }, async () => {
   const opened = await open('?namespace=nowhere')
   await opened.page.getByText('No edge matches').waitFor()

@@ -17,7 +17,7 @@ import { NodeList } from './node-list.tsx'
 import { Narrow, OpenNamespaces } from './notices.tsx'
 import { Panel } from './panel.tsx'
 import { Picture } from './picture.tsx'
-import { askedNamespaces, keptBy, MAX_ANSWER_EDGES, MAX_OPEN, type MapFilter } from './requests.ts'
+import { askedNamespaces, keptBy, MAX_ANSWER_EDGES, type MapFilter, splitOpen } from './requests.ts'
 import './map.css'
 
 const NO_EDGES: readonly Edge[] = []
@@ -25,7 +25,7 @@ const NO_EDGES: readonly Edge[] = []
 export default function MapPage() {
   const { query } = usePlace()
   const filter = useMapFilter()
-  const open = [...new Set(query.getAll('open'))].slice(0, MAX_OPEN)
+  const { open, leftOut } = splitOpen(query.getAll('open'))
   const shared = { ...filter, order: 'flows', limit: MAX_ANSWER_EDGES } as const
   const ofNamespaces: Params<'/flows/edges'> = { query: { ...shared, group: 'namespace' } }
   const ofWorkloads: Params<'/flows/edges'> = { query: { ...shared, namespace: askedNamespaces(open, filter) } }
@@ -42,7 +42,11 @@ export default function MapPage() {
     <>
       <h1>Map</h1>
       <FilterBar fields={FLOW_FIELDS} fieldOf={flowFieldOf} />
-      <OpenNamespaces open={open} isReading={open.length > 0 && inner.data === undefined && inner.error === null} />
+      <OpenNamespaces
+        open={open}
+        leftOut={leftOut}
+        isReading={open.length > 0 && inner.data === undefined && inner.error === null}
+      />
       {open.length > 0 && inner.data !== undefined && <Stale reading={inner} />}
       {open.length > 0 && inner.data === undefined && inner.error !== null && (
         <Failure error={inner.error} retry={inner.refetch} />
