@@ -49,3 +49,13 @@ test('a node links to its flows on either side, within the filter', () => {
   assert.deepEqual(nodeFlowsQuery(api, { port: ['8080'] }), { workload: ['shop/Deployment/api'], port: ['8080'] })
   assert.deepEqual(nodeFlowsQuery(external, {}), { peer: ['external'] })
 })
+
+test('a network links to the flows of its addresses', () => {
+  const network = node('network', 'network:192.0.2.0/24')
+  assert.deepEqual(edgeFlowsQuery(edge('ALLOW'), api, network, {}), {
+    from_workload: ['shop/Deployment/api'],
+    peer: ['external'],
+    to_ip: ['192.0.2.0/24'],
+    verdict: ['ALLOW'],
+  })
+})

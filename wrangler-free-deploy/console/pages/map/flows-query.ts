@@ -13,6 +13,7 @@ export const nameOfNode = ({ id }: Pick<MapNode, 'id'>): string => id.slice(id.i
 /** The flows of a node, on one side or on either. */
 function sideQuery(node: MapNode, prefix: '' | 'from_' | 'to_'): FlowsQuery {
   if (PEERS.includes(node.kind)) return { peer: [node.kind] }
+  if (node.kind === 'network') return { peer: ['external'], [`${prefix}ip`]: [nameOfNode(node)] }
   return { [`${prefix}${node.kind}`]: [nameOfNode(node)] }
 }
 

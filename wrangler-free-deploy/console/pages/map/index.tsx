@@ -17,7 +17,15 @@ import { NodeList } from './node-list.tsx'
 import { Narrow, OpenNamespaces } from './notices.tsx'
 import { Panel } from './panel.tsx'
 import { Picture } from './picture.tsx'
-import { askedNamespaces, keptBy, MAX_ANSWER_EDGES, type MapFilter, splitOpen } from './requests.ts'
+import {
+  askedNamespaces,
+  EXTERNAL,
+  keptBy,
+  MAX_ANSWER_EDGES,
+  type MapFilter,
+  NETWORK_BITS,
+  splitOpen,
+} from './requests.ts'
 import './map.css'
 
 const NO_EDGES: readonly Edge[] = []
@@ -25,25 +33,27 @@ const NO_EDGES: readonly Edge[] = []
 export default function MapPage() {
   const { query } = usePlace()
   const filter = useMapFilter()
-  const { open, leftOut } = splitOpen(query.getAll('open'))
-  const shared = { ...filter, order: 'flows', limit: MAX_ANSWER_EDGES } as const
+  const { open: chosen, leftOut } = splitOpen(query.getAll('open'))
+  const hasNetworks = chosen.includes(EXTERNAL)
+  const shared = { ...filter, order: 'flows', cidr: NETWORK_BITS, limit: MAX_ANSWER_EDGES } as const
   const ofNamespaces: Params<'/flows/edges'> = { query: { ...shared, group: 'namespace' } }
-  const ofWorkloads: Params<'/flows/edges'> = { query: { ...shared, namespace: askedNamespaces(open, filter) } }
   const outer = useRead('/flows/edges', ofNamespaces)
+  const open = chosen.filter((one) => one !== EXTERNAL || hasNamespace(outer.data?.items ?? NO_EDGES, EXTERNAL))
+  const ofWorkloads: Params<'/flows/edges'> = { query: { ...shared, namespace: askedNamespaces(open, filter) } }
   const inner = useRead('/flows/edges', ofWorkloads, { enabled: open.length > 0 })
   const copied = open.length > 0 ? ofWorkloads : ofNamespaces
   const commands = { ctb: edgeArguments(copied.query ?? {}), url: addressOf('/flows/edges', copied) }
   const opened = useOpened(open, inner.data, filter)
-  const graph = useMemo(
-    () => buildGraph({ namespaceEdges: outer.data?.items ?? NO_EDGES, workloadEdges: opened.edges, open: opened.open }),
-    [outer.data, opened],
-  )
+  const graph = useMemo(() => {
+    const namespaceEdges = outer.data?.items ?? NO_EDGES
+    return buildGraph({ namespaceEdges, workloadEdges: opened.edges, open: opened.open, hasNetworks })
+  }, [outer.data, opened, hasNetworks])
   return (
     <>
       <h1>Map</h1>
       <FilterBar fields={FLOW_FIELDS} fieldOf={flowFieldOf} />
       <OpenNamespaces
-        open={open}
+        open={chosen}
         leftOut={leftOut}
         isReading={open.length > 0 && inner.data === undefined && inner.error === null}
       />
@@ -112,7 +122,7 @@ function Whole({ graph, hasData, commands }: WholeProps) {
   const node = graph.nodes.find(({ id }) => id === selected) ?? null
   const select = (one: MapNode | null) => go(hrefWith({ selected: one?.id }), { replace: true })
   const choose = (one: MapNode) => {
-    if (one.kind === 'namespace') openNamespace(query, one)
+    if (one.kind === 'namespace' || one.kind === 'external') openNode(query, one)
     else select(one)
   }
   if (graph.nodes.length === 0)
@@ -139,7 +149,12 @@ function Whole({ graph, hasData, commands }: WholeProps) {
 }
 
 /** Its node is gone then, so that nothing stays selected. */
-function openNamespace(query: URLSearchParams, { namespace }: MapNode): void {
+function openNode(query: URLSearchParams, { namespace }: MapNode): void {
   const open = query.getAll('open')
-  if (namespace !== null && !open.includes(namespace)) go(hrefWith({ open: [...open, namespace], selected: null }))
+  const name = namespace ?? EXTERNAL
+  if (!open.includes(name)) go(hrefWith({ open: [...open, name], selected: null }))
 }
+
+/** A namespace can have the name that opens the external networks: then both open. */
+const hasNamespace = (edges: readonly Edge[], name: string) =>
+  edges.some(({ from, to }) => from.namespace === name || to.namespace === name)

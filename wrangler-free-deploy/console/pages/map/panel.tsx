@@ -3,7 +3,7 @@ import { Badge, Count } from '../../parts/text.tsx'
 import { href, hrefWith, usePlace } from '../../place.ts'
 import { flowsOf, type Graph, type MapEdge, type MapNode, portsOf } from './graph.ts'
 import { flowsOfEdge, flowsOfNode, useMapFilter, workloadOfNode } from './links.ts'
-import type { MapFilter } from './requests.ts'
+import { EXTERNAL, type MapFilter } from './requests.ts'
 
 const SHOWN_EDGES = 12
 
@@ -14,6 +14,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   service: 'A service. It is not known which one workload is behind it.',
   node: 'All machines of the cluster, by their own addresses.',
   external: 'All public addresses that are no pod and no service.',
+  network: 'Public addresses of this network that are no pod and no service.',
   unresolved: 'All addresses that are not public, of which nobody said whose they are.',
 }
 
@@ -32,7 +33,7 @@ export function Panel({ node, graph }: { node: MapNode | null; graph: Graph }) {
       </h2>
       <p class="faint">
         {MEANINGS[node.kind]}
-        {node.addresses > 0 && ` ${node.addresses} ${node.addresses === 1 ? 'address' : 'addresses'}.`}
+        {node.kind !== 'network' && node.addresses > 0 && ` ${addressesText(node)}.`}
       </p>
       <Links node={node} filter={filter} />
       <ul class="map-edges">
@@ -62,12 +63,21 @@ function Links({ node, filter }: { node: MapNode; filter: MapFilter }) {
           <a href={href(['policy', ...path])}>Policy</a>
         </>
       )}
+      {node.kind === 'external' && (
+        <a href={hrefWith({ open: [...query.getAll('open'), EXTERNAL], selected: null })}>Open its networks</a>
+      )}
       {node.kind === 'namespace' && (
         <a href={hrefWith({ open: [...query.getAll('open'), node.label], selected: null })}>Open its workloads</a>
       )}
       <a href={flowsOfNode(node, filter)}>Flows</a>
     </p>
   )
+}
+
+/** Addresses outside are counted by network. */
+function addressesText({ kind, addresses }: MapNode): string {
+  if (kind === 'node') return `${addresses} ${addresses === 1 ? 'address' : 'addresses'}`
+  return `${addresses} ${addresses === 1 ? 'network' : 'networks'}`
 }
 
 interface EdgeLineProps {
