@@ -28,7 +28,7 @@ after(async () => {
 
 const open = (query: string, options = {}) => openPage(browser, `${broker.url}/console/map${query}`, options)
 const edgesOf = async (query: string): Promise<Edge[]> => {
-  const answer = await fetch(`${broker.url}/flows/edges?${query}&order=flows&limit=3000`)
+  const answer = await fetch(`${broker.url}/flows/edges?${query}&order=flows&cidr=24&limit=3000`)
   return ((await answer.json()) as { items: Edge[] }).items
 }
 const list = (page: Page) => page.getByRole('listbox', { name: 'Nodes' })
@@ -135,6 +135,46 @@ async function findNode(page: Page): Promise<[number, number]> {
   throw new Error('no node is drawn')
 }
 
+test('a poll ends no drag, and another order of the nodes does not move them', { skip }, async () => {
+  const opened = await open('')
+  const { page } = opened
+  await settled(page)
+  const [x, y] = await findNode(page)
+  await page.mouse.down()
+  await page.mouse.move(x + 20, y + 20)
+  let answers = 0
+  await page.route('**/flows/edges?**', async (route) => {
+    const response = await route.fetch()
+    const answer = (await response.json()) as { items: Edge[] }
+    const items = answer.items.map((edge, i) => ({ ...edge, flows: edge.flows + (i % 2) * 1_000_000 }))
+    answers++
+    await route.fulfill({ response, json: { ...answer, items } })
+  })
+  const before = await list(page).getByRole('option').allTextContents()
+  await page.waitForTimeout(STALE_MS)
+  await settled(page)
+  await evaluate(page, `window.unsettled = 0; ${COUNT_UNSETTLED}`)
+  await evaluate(page, 'window.dispatchEvent(new Event("visibilitychange"))')
+  while (answers === 0) await page.waitForTimeout(50)
+  while ((await list(page).getByRole('option').allTextContents()).join() === before.join())
+    await page.waitForTimeout(50)
+  assert.equal(await evaluate(page, 'window.unsettled'), 0)
+  const box = (await page.locator('canvas').boundingBox())!
+  const corner = [box.x + box.width - 60, box.y + box.height - 60] as const
+  await page.mouse.move(...corner, { steps: 5 })
+  await page.mouse.up()
+  await page.mouse.move(corner[0] + 1, corner[1])
+  assert.equal(await evaluate(page, 'document.querySelector("canvas").style.cursor'), 'pointer')
+  await opened.close()
+})
+
+/** Answers that are older are asked for again when somebody comes back to the page. */
+const STALE_MS = 5_200
+const COUNT_UNSETTLED = `
+  new MutationObserver(() => { if (document.querySelector('canvas').dataset.settled === 'false') unsettled++ })
+    .observe(document.querySelector('canvas'), { attributeFilter: ['data-settled'] })
+  undefined`
+
 test('filters of the address are those of the requests', { skip }, async () => {
   const opened = await open('?verdict=DROP')
   const { page } = opened
@@ -147,6 +187,36 @@ test('filters of the address are those of the requests', { skip }, async () => {
   assert.ok(graph.edges.length > 0)
   assert.equal(await rowsOf(page), graph.edges.length)
   assert.equal(await page.getByRole('cell', { name: 'allowed' }).count(), 0)
+  await opened.close()
+})
+
+test('the external peers open into networks, which are within the answer of the API', { skip }, async () => {
+  const opened = await open('')
+  const { page } = opened
+  await list(page).focus()
+  await page.keyboard.type('external')
+  await page.getByRole('option', { name: /^external/, selected: true }).waitFor()
+  await page.keyboard.press('Enter')
+  await page
+    .getByRole('option', { name: /^[\d.]+\/24/ })
+    .first()
+    .waitFor()
+  assert.deepEqual(openParameters(page), ['external'])
+  const namespaceEdges = await edgesOf('group=namespace')
+  const graph = buildGraph({ namespaceEdges, workloadEdges: [], open: new Set(), hasNetworks: true })
+  assert.equal(await rowsOf(page), graph.edges.length + graph.hiddenEdges.length)
+  await settled(page)
+  await screenshot(page, 'map-networks')
+  await page.getByRole('link', { name: 'Close external' }).click()
+  await page.getByRole('option', { name: /^external/ }).waitFor()
+  await opened.close()
+})
+
+test('a namespace too many to open is named', { skip }, async () => {
+  const names = Array.from({ length: 41 }, (_, i) => `team-${i}`)
+  const opened = await open(`?${names.map((name) => `open=${name}`).join('&')}`)
+  await opened.page.getByText('At most 40 namespaces are open at once').waitFor()
+  await opened.page.getByText('names them: team-40.').waitFor()
   await opened.close()
 })
 

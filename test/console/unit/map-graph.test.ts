@@ -46,6 +46,7 @@ const input = fc.record({
   namespaceEdges: edgesOf(fc.oneof(namespaceSide, outside)),
   workloadEdges: edgesOf(fc.oneof({ weight: 4, arbitrary: workloadSide }, namedSide, outside)),
   open: fc.subarray([...namespaces]).map((one) => new Set<string>(one)),
+  hasNetworks: fc.boolean(),
 })
 const limits = fc.record({ nodes: fc.integer({ min: 0, max: 12 }), edges: fc.integer({ min: 0, max: 12 }) })
 
@@ -120,12 +121,17 @@ test('the limits hold, edges end at drawn nodes, and the smallest are left out',
   )
 })
 
-test('a closed namespace is one node, and so is each kind of peer outside', () => {
+test('a closed namespace is one node, and so is each kind of peer outside, but for open networks', () => {
   fc.assert(
     fc.property(input, (given) => {
+      const networks = [...given.namespaceEdges, ...given.workloadEdges]
+        .flatMap(({ from, to }) => [from, to])
+        .flatMap(({ kind, ip }) => (kind === 'external' ? [`network:${ip}`] : []))
       for (const { kind, id, namespace } of buildGraph(given).nodes) {
         if (kind === 'namespace') assert.equal(id, `namespace:${namespace}`)
-        else if (namespace === null) assert.ok(['nodes', 'external', 'unresolved'].includes(id))
+        else if (kind === 'network') assert.ok(given.hasNetworks && networks.includes(id))
+        else if (kind === 'external') assert.ok(!given.hasNetworks)
+        else if (namespace === null) assert.ok(['nodes', 'unresolved'].includes(id))
         else assert.ok(given.open.has(namespace))
       }
     }),
@@ -134,11 +140,15 @@ test('a closed namespace is one node, and so is each kind of peer outside', () =
 
 test('the order of the answers does not matter', () => {
   fc.assert(
-    fc.property(input, limits, ({ namespaceEdges, workloadEdges, open }, most) => {
-      const turned = { namespaceEdges: namespaceEdges.toReversed(), workloadEdges: workloadEdges.toReversed(), open }
+    fc.property(input, limits, ({ namespaceEdges, workloadEdges, ...rest }, most) => {
+      const turned = {
+        namespaceEdges: namespaceEdges.toReversed(),
+        workloadEdges: workloadEdges.toReversed(),
+        ...rest,
+      }
       const idsOf = (graph: Graph) => [graph.nodes, graph.edges].map((all) => all.map(({ id }) => id))
       assert.deepEqual(
-        idsOf(buildGraph({ namespaceEdges, workloadEdges, open }, most)),
+        idsOf(buildGraph({ namespaceEdges, workloadEdges, ...rest }, most)),
         idsOf(buildGraph(turned, most)),
       )
     }),

@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Edge } from '../../../wrangler-free-deploy/console/api/edge.ts'
-import { askedNamespaces, keptBy } from '../../../wrangler-free-deploy/console/pages/map/requests.ts'
+import {
+  askedNamespaces,
+  keptBy,
+  MAX_OPEN,
+  splitOpen,
+} from '../../../wrangler-free-deploy/console/pages/map/requests.ts'
 
 const edge = (from: string | null, to: string | null) => ({ from: { namespace: from }, to: { namespace: to } }) as Edge
 
@@ -19,4 +24,11 @@ test('edges of an open namespace are kept if an end is in a namespace of the fil
   assert.equal(keep(edge('shop', null)), false)
   assert.equal(keptBy({ namespace: ['!ads'] })(edge('shop', null)), true)
   assert.equal(keptBy({})(edge('shop', null)), true)
+})
+
+test('what is too much to open is named, and nothing is opened twice', () => {
+  const names = Array.from({ length: MAX_OPEN + 2 }, (_, i) => `team-${i}`)
+  const { open, leftOut } = splitOpen(['team-0', ...names])
+  assert.deepEqual(open, names.slice(0, MAX_OPEN))
+  assert.deepEqual(leftOut, names.slice(MAX_OPEN))
 })

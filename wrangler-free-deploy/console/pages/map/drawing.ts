@@ -2,6 +2,7 @@
 import { quadtree } from 'd3-quadtree'
 import type { Graph, MapNode } from './graph.ts'
 import { Layout } from './layout.ts'
+import { startLayout } from './layout-script.ts'
 import { type Line, linesOf, paint } from './paint.ts'
 import { onThemeChange, type Palette, readPalette } from './palette.ts'
 import { radiusOf } from './shapes.ts'
@@ -15,7 +16,8 @@ const WHEEL_STEP = 0.0015
 
 interface Pressed {
   readonly id: number
-  readonly node: number | null
+  /** Its name: a poll may give the nodes another order. */
+  readonly node: string | null
   readonly startX: number
   readonly startY: number
   x: number
@@ -27,7 +29,7 @@ export class Drawing {
   readonly #canvas: HTMLCanvasElement
   readonly #context: CanvasRenderingContext2D
   readonly #probe: HTMLElement
-  readonly #layout = new Layout(() => this.#moved())
+  readonly #layout = new Layout(startLayout(), () => this.#moved())
   readonly #onChoose: (node: MapNode) => void
   readonly #endings: (() => void)[]
   #graph: Graph = { nodes: [], edges: [], hiddenNodes: [], hiddenEdges: [], replaced: 0 }
@@ -36,9 +38,8 @@ export class Drawing {
   #view: View = { x: 0, y: 0, scale: 1 }
   #width = 0
   #height = 0
-  #hovered: number | null = null
-  #selected: number | null = null
-  #selectedId: string | null = null
+  #hovered: string | null = null
+  #selected: string | null = null
   #pressed: Pressed | null = null
   /** Once somebody zoomed or moved the map, it no longer fits itself. */
   #isOwnView = false
@@ -67,16 +68,15 @@ export class Drawing {
   setGraph(graph: Graph): void {
     this.#graph = graph
     this.#lines = linesOf(graph)
-    this.#hovered = null
-    this.#pressed = null
-    this.#select()
+    const isGone = (id: string | null) => id !== null && !graph.nodes.some((node) => node.id === id)
+    if (isGone(this.#hovered)) this.#hover(null)
+    if (isGone(this.#pressed?.node ?? null)) this.#pressed = null
     this.#layout.setGraph(graph, window.matchMedia('(prefers-reduced-motion: reduce)').matches)
     this.#draw()
   }
 
   setSelected(id: string | null): void {
-    this.#selectedId = id
-    this.#select()
+    this.#selected = id
     this.#draw()
   }
 
@@ -94,9 +94,9 @@ export class Drawing {
     for (const ending of this.#endings) ending()
   }
 
-  #select(): void {
-    const index = this.#graph.nodes.findIndex(({ id }) => id === this.#selectedId)
-    this.#selected = index < 0 ? null : index
+  #indexOf(id: string | null): number | null {
+    const index = this.#graph.nodes.findIndex((node) => node.id === id)
+    return index < 0 ? null : index
   }
 
   #see(view: View): void {
@@ -132,11 +132,12 @@ export class Drawing {
     if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height })
     // The layout of a new graph has its positions at once, but one frame may be drawn in between.
     if (this.#layout.positions.length !== 2 * this.#graph.nodes.length) return
+    const selected = this.#indexOf(this.#selected)
     paint(
       this.#context,
       {
         ...{ graph: this.#graph, lines: this.#lines, positions: this.#layout.positions, view: this.#view },
-        ...{ palette: this.#palette, centre: this.#hovered ?? this.#selected, selected: this.#selected },
+        ...{ palette: this.#palette, centre: this.#indexOf(this.#hovered) ?? selected, selected },
         isMoving: !this.#layout.isSettled || this.#pressed?.hasMoved === true,
       },
       this.#width,
@@ -147,7 +148,7 @@ export class Drawing {
     this.#canvas.dataset.settled = String(this.#layout.isSettled)
   }
 
-  #nodeAt(px: number, py: number): number | null {
+  #nodeAt(px: number, py: number): string | null {
     const { positions } = this.#layout
     const { x, y } = unitsAt(this.#view, px, py)
     const tree = quadtree<number>(
@@ -159,7 +160,8 @@ export class Drawing {
     const found = tree.find(x, y, LARGEST_RADIUS + near)
     if (found === undefined) return null
     const distance = Math.hypot(positions[2 * found]! - x, positions[2 * found + 1]! - y)
-    return distance <= radiusOf(this.#graph.nodes[found]!) + near ? found : null
+    const node = this.#graph.nodes[found]!
+    return distance <= radiusOf(node) + near ? node.id : null
   }
 
   #listen(): void {
@@ -208,14 +210,14 @@ export class Drawing {
     this.#pressed = null
     this.#layout.release()
     this.#draw()
-    const node = pressed.node === null ? undefined : this.#graph.nodes[pressed.node]
+    const node = this.#graph.nodes.find(({ id }) => id === pressed.node)
     if (isDone && !pressed.hasMoved && node !== undefined) this.#onChoose(node)
   }
 
-  #hover(index: number | null): void {
-    if (index === this.#hovered) return
-    this.#hovered = index
-    this.#canvas.style.cursor = index === null ? 'grab' : 'pointer'
+  #hover(id: string | null): void {
+    if (id === this.#hovered) return
+    this.#hovered = id
+    this.#canvas.style.cursor = id === null ? 'grab' : 'pointer'
     this.#draw()
   }
 }

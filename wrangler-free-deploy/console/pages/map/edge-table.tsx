@@ -1,38 +1,47 @@
 /** All edges of the map as rows, also those that are too many to draw. */
+
+import type { Commands } from '../../parts/copy-as.tsx'
 import { Verdict } from '../../parts/edge.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Count } from '../../parts/text.tsx'
 import { Ago, Time } from '../../parts/time.tsx'
-import { href, hrefWith, usePlace } from '../../place.ts'
+import { href, hrefWith } from '../../place.ts'
 import type { Graph, MapEdge, MapNode } from './graph.ts'
 import { portsOf } from './graph.ts'
-import { flowsOfEdge, workloadOfNode } from './links.ts'
+import { flowsOfEdge, useMapFilter, workloadOfNode } from './links.ts'
 import { NodeLink, portsText } from './panel.tsx'
+import type { MapFilter } from './requests.ts'
 
 interface Row {
   readonly edge: MapEdge
   readonly from: MapNode
   readonly to: MapNode
   readonly isDrawn: boolean
+  readonly filter: MapFilter
 }
 
-export function EdgeTable({ graph, selected, url }: { graph: Graph; selected: MapNode | null; url: string }) {
-  const { query } = usePlace()
+export interface EdgeTableProps {
+  readonly graph: Graph
+  readonly selected: MapNode | null
+  readonly commands: Commands
+}
+
+export function EdgeTable({ graph, selected, commands }: EdgeTableProps) {
+  const filter = useMapFilter()
   const nodes = new Map([...graph.nodes, ...graph.hiddenNodes].map((node) => [node.id, node]))
   const rowOf = (edge: MapEdge, isDrawn: boolean): Row => {
-    return { edge, isDrawn, from: nodes.get(edge.from)!, to: nodes.get(edge.to)! }
+    return { edge, isDrawn, filter, from: nodes.get(edge.from)!, to: nodes.get(edge.to)! }
   }
   const all = [...graph.edges.map((edge) => rowOf(edge, true)), ...graph.hiddenEdges.map((edge) => rowOf(edge, false))]
   const rows = selected === null ? all : all.filter(({ from, to }) => from === selected || to === selected)
-  const namespaces = query.getAll('open')
   return (
     <Table
       name="Edges of the map"
       rows={rows}
       keyOf={({ edge }) => edge.id}
       columns={COLUMNS}
-      commands={{ ctb: namespaces.length > 0 ? openCommand(namespaces) : ['edges', '--group', 'namespace'], url }}
+      commands={commands}
       empty={<Empty title="No edge">No edge has an end at the selected node.</Empty>}
       tools={
         selected !== null && (
@@ -44,8 +53,6 @@ export function EdgeTable({ graph, selected, url }: { graph: Graph; selected: Ma
     />
   )
 }
-
-const openCommand = (open: readonly string[]) => ['edges', ...open.flatMap((one) => ['-n', one]), '--order', 'flows']
 
 const nodeColumn = (title: string, nodeOf: (row: Row) => MapNode): Column<Row> => ({
   title,
@@ -71,7 +78,7 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     title: 'Flows',
-    cell: ({ edge, from, to }) => <Count value={edge.flows} to={flowsOfEdge(edge, from, to)} />,
+    cell: ({ edge, from, to, filter }) => <Count value={edge.flows} to={flowsOfEdge(edge, from, to, filter)} />,
     text: ({ edge }) => edge.flows,
     isNumber: true,
     width: '5.5rem',

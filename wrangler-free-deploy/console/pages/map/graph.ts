@@ -8,7 +8,7 @@ import type { Edge, Side } from '../../api/edge.ts'
 export const MAX_NODES = 500
 export const MAX_EDGES = 2_000
 
-export type NodeKind = 'namespace' | 'workload' | 'pod' | 'service' | 'node' | 'external' | 'unresolved'
+export type NodeKind = 'namespace' | 'workload' | 'pod' | 'service' | 'node' | 'external' | 'unresolved' | 'network'
 
 export interface MapNode {
   /** `workload:shop/Deployment/api`, `namespace:shop`, `external`: stands in the address. */
@@ -19,7 +19,7 @@ export interface MapNode {
   readonly namespace: string | null
   /** Flows of all edges of the answers that begin or end here. */
   readonly flows: number
-  /** How many addresses it stands for, as far as peers have them. */
+  /** How many networks it stands for, and addresses of machines, as far as peers have them. */
   readonly addresses: number
 }
 
@@ -51,6 +51,8 @@ export interface GraphInput {
   /** With an end in one of the open namespaces. */
   readonly workloadEdges: readonly Edge[]
   readonly open: ReadonlySet<string>
+  /** Whether each external network is a node of its own. */
+  readonly hasNetworks?: boolean
 }
 
 export interface GraphLimits {
@@ -59,15 +61,15 @@ export interface GraphLimits {
 }
 
 export function buildGraph(
-  { namespaceEdges, workloadEdges, open }: GraphInput,
+  { namespaceEdges, workloadEdges, open, hasNetworks = false }: GraphInput,
   limits: GraphLimits = { nodes: MAX_NODES, edges: MAX_EDGES },
 ): Graph {
   const kept = namespaceEdges.filter(({ from, to }) => !isIn(open, from) && !isIn(open, to))
   const nodes = new Map<string, GrowingNode>()
   const edges = new Map<string, GrowingEdge>()
   for (const edge of [...kept, ...workloadEdges]) {
-    const from = nodeOf(nodes, edge.from, open)
-    const to = nodeOf(nodes, edge.to, open)
+    const from = nodeOf(nodes, edge.from, open, hasNetworks)
+    const to = nodeOf(nodes, edge.to, open, hasNetworks)
     from.flows += edge.flows
     if (to !== from) to.flows += edge.flows
     addTo(edges, edge, from.id, to.id)
@@ -91,8 +93,13 @@ interface GrowingEdge extends MapEdge {
   readonly parts: Edge[]
 }
 
-function nodeOf(nodes: Map<string, GrowingNode>, side: Side, open: ReadonlySet<string>): GrowingNode {
-  const named = nameOf(side, open)
+function nodeOf(
+  nodes: Map<string, GrowingNode>,
+  side: Side,
+  open: ReadonlySet<string>,
+  hasNetworks: boolean,
+): GrowingNode {
+  const named = nameOf(side, open, hasNetworks)
   let node = nodes.get(named.id)
   if (node === undefined) {
     node = { ...named, flows: 0, addresses: new Set() }
@@ -105,8 +112,14 @@ function nodeOf(nodes: Map<string, GrowingNode>, side: Side, open: ReadonlySet<s
 const OUTSIDE = { node: 'nodes', external: 'external', unresolved: 'unresolved' } as const
 
 /** The node that a side of an edge belongs to. */
-export function nameOf(side: Side, open: ReadonlySet<string>): Pick<MapNode, 'id' | 'kind' | 'label' | 'namespace'> {
-  const { kind, namespace, name, workload } = side
+export function nameOf(
+  side: Side,
+  open: ReadonlySet<string>,
+  hasNetworks = false,
+): Pick<MapNode, 'id' | 'kind' | 'label' | 'namespace'> {
+  const { kind, namespace, name, workload, ip } = side
+  if (kind === 'external' && hasNetworks && ip !== null)
+    return { id: `network:${ip}`, kind: 'network', label: ip, namespace: null }
   if (kind === 'node' || kind === 'external' || kind === 'unresolved')
     return { id: OUTSIDE[kind], kind, label: OUTSIDE[kind], namespace: null }
   if (kind === 'namespace' || !isIn(open, side))

@@ -3,42 +3,60 @@ import { useMemo, useRef } from 'preact/hooks'
 import { type Answer, addressOf, type Params } from '../../api/client.ts'
 import type { Edge } from '../../api/edge.ts'
 import { useRead } from '../../api/query.ts'
-import { useWindow } from '../../frame/window-picker.tsx'
+import type { Commands } from '../../parts/copy-as.tsx'
 import { FilterBar } from '../../parts/filter-bar.tsx'
-import { FLOW_FIELDS, flowFieldOf, useFlowFilter } from '../../parts/flow-filter.ts'
+import { FLOW_FIELDS, flowFieldOf } from '../../parts/flow-filter.ts'
 import { Empty, Failure, Shown, Stale } from '../../parts/states.tsx'
 import { Time } from '../../parts/time.tsx'
 import { go, hrefWith, usePlace } from '../../place.ts'
+import { edgeArguments } from './commands.ts'
 import { EdgeTable } from './edge-table.tsx'
 import { buildGraph, type Graph, type MapNode } from './graph.ts'
+import { useMapFilter } from './links.ts'
 import { NodeList } from './node-list.tsx'
 import { Narrow, OpenNamespaces } from './notices.tsx'
 import { Panel } from './panel.tsx'
 import { Picture } from './picture.tsx'
-import { askedNamespaces, keptBy, MAX_ANSWER_EDGES, MAX_OPEN, type MapFilter } from './requests.ts'
+import {
+  askedNamespaces,
+  EXTERNAL,
+  keptBy,
+  MAX_ANSWER_EDGES,
+  type MapFilter,
+  NETWORK_BITS,
+  splitOpen,
+} from './requests.ts'
 import './map.css'
 
 const NO_EDGES: readonly Edge[] = []
 
 export default function MapPage() {
   const { query } = usePlace()
-  const filter = { ...useFlowFilter(), ...useWindow() }
-  const open = [...new Set(query.getAll('open'))].slice(0, MAX_OPEN)
-  const shared = { ...filter, order: 'flows', limit: MAX_ANSWER_EDGES } as const
+  const filter = useMapFilter()
+  const { open: chosen, leftOut } = splitOpen(query.getAll('open'))
+  const hasNetworks = chosen.includes(EXTERNAL)
+  const shared = { ...filter, order: 'flows', cidr: NETWORK_BITS, limit: MAX_ANSWER_EDGES } as const
   const ofNamespaces: Params<'/flows/edges'> = { query: { ...shared, group: 'namespace' } }
-  const ofWorkloads: Params<'/flows/edges'> = { query: { ...shared, namespace: askedNamespaces(open, filter) } }
   const outer = useRead('/flows/edges', ofNamespaces)
+  const open = chosen.filter((one) => one !== EXTERNAL || hasNamespace(outer.data?.items ?? NO_EDGES, EXTERNAL))
+  const ofWorkloads: Params<'/flows/edges'> = { query: { ...shared, namespace: askedNamespaces(open, filter) } }
   const inner = useRead('/flows/edges', ofWorkloads, { enabled: open.length > 0 })
+  const copied = open.length > 0 ? ofWorkloads : ofNamespaces
+  const commands = { ctb: edgeArguments(copied.query ?? {}), url: addressOf('/flows/edges', copied) }
   const opened = useOpened(open, inner.data, filter)
-  const graph = useMemo(
-    () => buildGraph({ namespaceEdges: outer.data?.items ?? NO_EDGES, workloadEdges: opened.edges, open: opened.open }),
-    [outer.data, opened],
-  )
+  const graph = useMemo(() => {
+    const namespaceEdges = outer.data?.items ?? NO_EDGES
+    return buildGraph({ namespaceEdges, workloadEdges: opened.edges, open: opened.open, hasNetworks })
+  }, [outer.data, opened, hasNetworks])
   return (
     <>
       <h1>Map</h1>
       <FilterBar fields={FLOW_FIELDS} fieldOf={flowFieldOf} />
-      <OpenNamespaces open={open} isReading={open.length > 0 && inner.data === undefined && inner.error === null} />
+      <OpenNamespaces
+        open={chosen}
+        leftOut={leftOut}
+        isReading={open.length > 0 && inner.data === undefined && inner.error === null}
+      />
       {open.length > 0 && inner.data !== undefined && <Stale reading={inner} />}
       {open.length > 0 && inner.data === undefined && inner.error !== null && (
         <Failure error={inner.error} retry={inner.refetch} />
@@ -53,6 +71,8 @@ export default function MapPage() {
                 <>
                   Who opened connections to whom since <Time at={observedSince} />, counted until <Time at={asOf} />. An
                   edge without a new flow for long may still be in use: a living pod reports a flow once.
+                  {(filter.since ?? filter.until) !== undefined &&
+                    ' The numbers are of whole edges, so the flows of an edge in this window may be fewer.'}
                 </>
               )}
             </p>
@@ -62,7 +82,7 @@ export default function MapPage() {
               isCut={nextAfter !== null || (inner.data?.nextAfter ?? null) !== null}
               unstamped={Math.max(unstamped, inner.data?.unstamped ?? 0)}
             />
-            <Whole graph={graph} hasData={observedSince !== null} url={addressOf('/flows/edges', ofNamespaces)} />
+            <Whole graph={graph} hasData={observedSince !== null} commands={commands} />
           </>
         )}
       </Shown>
@@ -90,13 +110,19 @@ function useOpened(open: readonly string[], data: Answer<'/flows/edges'> | undef
   return last.current.key === key ? last.current.opened : NOTHING_OPEN
 }
 
-function Whole({ graph, hasData, url }: { graph: Graph; hasData: boolean; url: string }) {
+interface WholeProps {
+  readonly graph: Graph
+  readonly hasData: boolean
+  readonly commands: Commands
+}
+
+function Whole({ graph, hasData, commands }: WholeProps) {
   const { query } = usePlace()
   const selected = query.get('selected')
   const node = graph.nodes.find(({ id }) => id === selected) ?? null
   const select = (one: MapNode | null) => go(hrefWith({ selected: one?.id }), { replace: true })
   const choose = (one: MapNode) => {
-    if (one.kind === 'namespace') openNamespace(query, one)
+    if (one.kind === 'namespace' || one.kind === 'external') openNode(query, one)
     else select(one)
   }
   if (graph.nodes.length === 0)
@@ -116,14 +142,19 @@ function Whole({ graph, hasData, url }: { graph: Graph; hasData: boolean; url: s
       </div>
       <section class="section" aria-labelledby="map-table">
         <h2 id="map-table">The same as a table</h2>
-        <EdgeTable graph={graph} selected={node} url={url} />
+        <EdgeTable graph={graph} selected={node} commands={commands} />
       </section>
     </>
   )
 }
 
 /** Its node is gone then, so that nothing stays selected. */
-function openNamespace(query: URLSearchParams, { namespace }: MapNode): void {
+function openNode(query: URLSearchParams, { namespace }: MapNode): void {
   const open = query.getAll('open')
-  if (namespace !== null && !open.includes(namespace)) go(hrefWith({ open: [...open, namespace], selected: null }))
+  const name = namespace ?? EXTERNAL
+  if (!open.includes(name)) go(hrefWith({ open: [...open, name], selected: null }))
 }
+
+/** A namespace can have the name that opens the external networks: then both open. */
+const hasNamespace = (edges: readonly Edge[], name: string) =>
+  edges.some(({ from, to }) => from.namespace === name || to.namespace === name)

@@ -1,57 +1,45 @@
 /** The positions of the nodes: started from their names, kept while the page is open, moved by the worker. */
 import type { Graph, MapNode } from './graph.ts'
-import workerUrl from './layout.worker.ts?worker&url'
 import type { FromLayout, StartLayout, ToLayout } from './layout-messages.ts'
 import { radiusOf, startOf } from './shapes.ts'
 
-/** The part of Trusted Types that is needed here; not all browsers have it. */
-interface TrustedTypes {
-  createPolicy(
-    name: string,
-    rules: { createScriptURL: (url: string) => string },
-  ): { createScriptURL: (url: string) => URL }
-}
-const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
-/** Lets one script of this build pass, and no other. */
-const policy = trustedTypes?.createPolicy('map-layout', {
-  createScriptURL: (url) => {
-    if (url !== workerUrl) throw new TypeError('not the script of the layout')
-    return url
-  },
-})
-
 const HEAT_OF_ALL = 1
 const HEAT_OF_FEW = 0.35
+
+/** What is needed of the worker. */
+export type LayoutWorker = Pick<Worker, 'postMessage' | 'terminate' | 'onmessage'>
 
 export class Layout {
   /** x and y of each node, in the order of the graph. */
   positions: Float32Array = new Float32Array()
   isSettled = false
   #nodes: readonly MapNode[] = []
-  #links = ''
+  /** Where each node is in the graph. */
+  #indexes: ReadonlyMap<string, number> = new Map()
+  /** The names of the nodes in the order in which the worker was given them. */
+  #started: readonly string[] = []
+  #links: ReadonlySet<string> = new Set()
   #generation = 0
-  #dragged: number | null = null
+  #dragged: string | null = null
   readonly #known = new Map<string, { readonly x: number; readonly y: number }>()
-  readonly #worker: Worker
+  readonly #worker: LayoutWorker
   readonly #onMove: () => void
 
-  constructor(onMove: () => void) {
+  constructor(worker: LayoutWorker, onMove: () => void) {
     this.#onMove = onMove
-    this.#worker = new Worker(policy?.createScriptURL(workerUrl) ?? workerUrl, { type: 'module', name: 'map-layout' })
-    this.#worker.onmessage = ({ data }: MessageEvent<FromLayout>) => this.#take(data)
+    this.#worker = worker
+    worker.onmessage = ({ data }: MessageEvent<FromLayout>) => this.#take(data)
   }
 
-  /** Nodes that were there before stay where they are; the layout only runs again if something came or went. */
+  /**
+   * Nodes that were there before stay where they are, also the one that is dragged. The layout only runs again if
+   * something came or went, and not for another order.
+   */
   setGraph({ nodes, edges }: Graph, onlyFinal: boolean): void {
     const indexes = new Map(nodes.map(({ id }, i) => [id, i]))
-    const pairs = new Set<string>()
-    for (const { from, to } of edges) if (from !== to) pairs.add([indexes.get(from)!, indexes.get(to)!].sort().join())
-    const isSame = nodes.length === this.#nodes.length && nodes.every(({ id }, i) => this.#nodes[i]?.id === id)
-    const links = [...pairs].join(';')
-    if (isSame && links === this.#links) {
-      this.#nodes = nodes
-      return
-    }
+    const links = new Set<string>()
+    for (const { from, to } of edges) if (from !== to) links.add(JSON.stringify([from, to].sort()))
+    const isSame = isSameSet(new Set(indexes.keys()), new Set(this.#started)) && isSameSet(links, this.#links)
     const fresh = nodes.filter(({ id }) => !this.#known.has(id)).length
     this.positions = new Float32Array(2 * nodes.length)
     for (const [i, node] of nodes.entries()) {
@@ -59,29 +47,41 @@ export class Layout {
       this.positions.set([x, y], 2 * i)
     }
     this.#nodes = nodes
-    this.#links = links
-    this.#dragged = null
-    this.isSettled = false
-    const start: StartLayout = {
-      ...{ type: 'start', generation: ++this.#generation, positions: this.positions.slice(), onlyFinal },
-      groups: groupsOf(nodes),
-      radii: Float32Array.from(nodes, radiusOf),
-      links: Uint32Array.from([...pairs].flatMap((pair) => pair.split(',').map(Number))),
-      heat: fresh > nodes.length / 2 ? HEAT_OF_ALL : HEAT_OF_FEW,
-    }
-    this.#tell(start)
+    this.#indexes = indexes
+    if (!isSame) this.#start(links, fresh > nodes.length / 2 ? HEAT_OF_ALL : HEAT_OF_FEW, onlyFinal)
     this.#onMove()
   }
 
-  drag(index: number, x: number, y: number): void {
-    this.#dragged = index
+  #start(links: ReadonlySet<string>, heat: number, onlyFinal: boolean): void {
+    this.#started = this.#nodes.map(({ id }) => id)
+    this.#links = links
+    this.isSettled = false
+    const indexOf = (id: string) => this.#indexes.get(id)!
+    const start: StartLayout = {
+      ...{ type: 'start', generation: ++this.#generation, positions: this.positions.slice(), onlyFinal, heat },
+      groups: groupsOf(this.#nodes),
+      radii: Float32Array.from(this.#nodes, radiusOf),
+      links: Uint32Array.from([...links].flatMap((link) => (JSON.parse(link) as string[]).map(indexOf))),
+    }
+    this.#tell(start)
+    if (this.#dragged === null) return
+    const dragged = this.#known.get(this.#dragged)
+    if (this.#indexes.has(this.#dragged) && dragged !== undefined) this.drag(this.#dragged, dragged.x, dragged.y)
+    else this.#dragged = null
+  }
+
+  drag(id: string, x: number, y: number): void {
+    const [index, started] = [this.#indexes.get(id), this.#started.indexOf(id)]
+    if (index === undefined || started < 0) return
+    this.#dragged = id
     this.positions.set([x, y], 2 * index)
-    this.#tell({ type: 'drag', index, x, y })
+    this.#known.set(id, { x, y })
+    this.#tell({ type: 'drag', index: started, x, y })
     this.#onMove()
   }
 
   release(): void {
-    if (this.#dragged !== null) this.#tell({ type: 'release', index: this.#dragged })
+    if (this.#dragged !== null) this.#tell({ type: 'release', index: this.#started.indexOf(this.#dragged) })
     this.#dragged = null
   }
 
@@ -95,18 +95,20 @@ export class Layout {
 
   #take({ generation, positions, isSettled }: FromLayout): void {
     if (generation !== this.#generation) return
-    // The pointer is ahead of the worker.
-    if (this.#dragged !== null) {
-      const at = 2 * this.#dragged
-      positions.set(this.positions.subarray(at, at + 2), at)
+    for (const [i, id] of this.#started.entries()) {
+      // The pointer is ahead of the worker.
+      if (id === this.#dragged) continue
+      const [x, y] = [positions[2 * i]!, positions[2 * i + 1]!]
+      this.#known.set(id, { x, y })
+      this.positions.set([x, y], 2 * this.#indexes.get(id)!)
     }
-    this.positions = positions
     this.isSettled = isSettled
-    for (const [i, { id }] of this.#nodes.entries())
-      this.#known.set(id, { x: positions[2 * i]!, y: positions[2 * i + 1]! })
     this.#onMove()
   }
 }
+
+const isSameSet = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
+  one.size === other.size && [...one].every((value) => other.has(value))
 
 function groupsOf(nodes: readonly MapNode[]): Int32Array {
   const numbers = new Map<string, number>()

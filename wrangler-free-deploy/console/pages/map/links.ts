@@ -1,11 +1,12 @@
 /** Where the nodes and the edges of the map lead. */
+import { useWindow } from '../../frame/window-picker.tsx'
 import { workloadOf } from '../../parts/edge.tsx'
+import { useFlowFilter } from '../../parts/flow-filter.ts'
 import type { WorkloadName } from '../../parts/text.tsx'
-import { href, type Query } from '../../place.ts'
+import { href } from '../../place.ts'
+import { edgeFlowsQuery, nameOfNode, nodeFlowsQuery } from './flows-query.ts'
 import type { MapEdge, MapNode } from './graph.ts'
-
-/** `shop/Deployment/api`: what follows the kind in the name of a node. */
-export const nameOfNode = ({ id }: MapNode): string => id.slice(id.indexOf(':') + 1)
+import type { MapFilter } from './requests.ts'
 
 export function workloadOfNode(node: MapNode): WorkloadName | null {
   if (node.kind !== 'workload' || node.namespace === null) return null
@@ -13,21 +14,11 @@ export function workloadOfNode(node: MapNode): WorkloadName | null {
   return workloadOf({ kind: 'workload', namespace: node.namespace, name: null, workload, ip: null })
 }
 
-const PEERS = ['node', 'external', 'unresolved']
+/** The filter and the window of the address. */
+export const useMapFilter = () => ({ ...useFlowFilter(), ...useWindow() })
 
-/** The filter of flows that means a node, on one side or on either. */
-function queryOf(node: MapNode, prefix: '' | 'from_' | 'to_'): Query {
-  if (PEERS.includes(node.kind)) return { peer: node.kind }
-  return { [`${prefix}${node.kind}`]: nameOfNode(node) }
-}
+export const flowsOfNode = (node: MapNode, filter: MapFilter): string => href(['flows'], nodeFlowsQuery(node, filter))
 
-export const flowsOfNode = (node: MapNode): string => href(['flows'], queryOf(node, ''))
-
-/** The flows of a drawn edge, of all its ports. */
-export function flowsOfEdge({ isDropped }: MapEdge, from: MapNode, to: MapNode): string {
-  return href(['flows'], {
-    ...queryOf(from, 'from_'),
-    ...queryOf(to, 'to_'),
-    ...(isDropped && { verdict: 'DROP' }),
-  })
-}
+/** The flows of a drawn edge. */
+export const flowsOfEdge = (edge: MapEdge, from: MapNode, to: MapNode, filter: MapFilter): string =>
+  href(['flows'], edgeFlowsQuery(edge, from, to, filter))

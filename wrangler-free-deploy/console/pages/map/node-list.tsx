@@ -55,7 +55,7 @@ export function NodeList({ nodes: given, selected, onSelect, onChoose }: NodeLis
         Nodes
       </p>
       <p id="map-nodes-help" class="faint map-help">
-        Arrows select, Enter opens a namespace.
+        Arrows select, Enter opens a namespace or the external peers.
       </p>
       <div
         ref={list}

@@ -2,12 +2,19 @@
 import type { Edge } from '../../api/edge.ts'
 import { hrefWith, usePlace } from '../../place.ts'
 import { flowsOf, type Graph } from './graph.ts'
-import { MAX_ANSWER_EDGES } from './requests.ts'
+import { MAX_ANSWER_EDGES, MAX_OPEN } from './requests.ts'
 
 const number = new Intl.NumberFormat()
 const OFFERED_NAMESPACES = 6
 
-export function OpenNamespaces({ open, isReading }: { open: readonly string[]; isReading: boolean }) {
+export interface OpenNamespacesProps {
+  readonly open: readonly string[]
+  /** Those of the address that are too many to open. */
+  readonly leftOut: readonly string[]
+  readonly isReading: boolean
+}
+
+export function OpenNamespaces({ open, leftOut, isReading }: OpenNamespacesProps) {
   if (open.length === 0) return null
   return (
     <div class="map-open">
@@ -16,7 +23,7 @@ export function OpenNamespaces({ open, isReading }: { open: readonly string[]; i
         <a
           key={one}
           class="chip-link"
-          href={hrefWith({ open: open.filter((other) => other !== one), selected: null })}
+          href={hrefWith({ open: [...open, ...leftOut].filter((other) => other !== one), selected: null })}
           aria-label={`Close ${one}`}
         >
           <span class="clip">{one}</span> ×
@@ -27,6 +34,12 @@ export function OpenNamespaces({ open, isReading }: { open: readonly string[]; i
         <span class="faint" role="status">
           Reading its workloads…
         </span>
+      )}
+      {leftOut.length > 0 && (
+        <p class="map-notice" role="status">
+          At most {MAX_OPEN} namespaces are open at once. Closed, though the address names them: {leftOut.join(', ')}.
+          Close another one to open them.
+        </p>
       )}
     </div>
   )

@@ -189,7 +189,7 @@ function paintNodes(
 /** Shapes say the kind too, not the colours alone. */
 function outline(context: CanvasRenderingContext2D, { kind }: MapNode, x: number, y: number, radius: number): void {
   if (kind === 'namespace') context.roundRect(x - radius, y - radius, 2 * radius, 2 * radius, radius / 3)
-  else if (kind === 'external') {
+  else if (kind === 'external' || kind === 'network') {
     context.moveTo(x, y - radius)
     context.lineTo(x + radius, y)
     context.lineTo(x, y + radius)
@@ -201,7 +201,7 @@ function outline(context: CanvasRenderingContext2D, { kind }: MapNode, x: number
 
 function coloursOf({ kind }: MapNode, palette: Palette): readonly [string, string] {
   if (kind === 'namespace') return [palette.accent, palette['accent-ground']]
-  if (kind === 'external') return [palette.info, palette['info-ground']]
+  if (kind === 'external' || kind === 'network') return [palette.info, palette['info-ground']]
   if (kind === 'unresolved') return [palette.warn, palette['warn-ground']]
   return [kind === 'workload' ? palette.text : palette.faint, palette['ground-raised']]
 }

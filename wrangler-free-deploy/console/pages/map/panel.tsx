@@ -2,7 +2,8 @@
 import { Badge, Count } from '../../parts/text.tsx'
 import { href, hrefWith, usePlace } from '../../place.ts'
 import { flowsOf, type Graph, type MapEdge, type MapNode, portsOf } from './graph.ts'
-import { flowsOfEdge, flowsOfNode, workloadOfNode } from './links.ts'
+import { flowsOfEdge, flowsOfNode, useMapFilter, workloadOfNode } from './links.ts'
+import { EXTERNAL, type MapFilter } from './requests.ts'
 
 const SHOWN_EDGES = 12
 
@@ -13,10 +14,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
   service: 'A service. It is not known which one workload is behind it.',
   node: 'All machines of the cluster, by their own addresses.',
   external: 'All public addresses that are no pod and no service.',
+  network: 'Public addresses of this network that are no pod and no service.',
   unresolved: 'All addresses that are not public, of which nobody said whose they are.',
 }
 
 export function Panel({ node, graph }: { node: MapNode | null; graph: Graph }) {
+  const filter = useMapFilter()
   if (node === null)
     return <p class="faint map-panel">Select a node of the list, or a workload of the drawing, to see its edges.</p>
   const edges = [...graph.edges, ...graph.hiddenEdges].filter(({ from, to }) => from === node.id || to === node.id)
@@ -30,12 +33,12 @@ export function Panel({ node, graph }: { node: MapNode | null; graph: Graph }) {
       </h2>
       <p class="faint">
         {MEANINGS[node.kind]}
-        {node.addresses > 0 && ` ${node.addresses} ${node.addresses === 1 ? 'address' : 'addresses'}.`}
+        {node.kind !== 'network' && node.addresses > 0 && ` ${addressesText(node)}.`}
       </p>
-      <Links node={node} />
+      <Links node={node} filter={filter} />
       <ul class="map-edges">
         {edges.slice(0, SHOWN_EDGES).map((edge) => (
-          <EdgeLine key={edge.id} edge={edge} node={node} nodes={nodes} />
+          <EdgeLine key={edge.id} edge={edge} node={node} nodes={nodes} filter={filter} />
         ))}
       </ul>
       {edges.length > SHOWN_EDGES && (
@@ -47,7 +50,7 @@ export function Panel({ node, graph }: { node: MapNode | null; graph: Graph }) {
   )
 }
 
-function Links({ node }: { node: MapNode }) {
+function Links({ node, filter }: { node: MapNode; filter: MapFilter }) {
   const { query } = usePlace()
   const workload = workloadOfNode(node)
   const path = workload === null ? null : [workload.namespace, workload.kind, workload.name]
@@ -60,15 +63,31 @@ function Links({ node }: { node: MapNode }) {
           <a href={href(['policy', ...path])}>Policy</a>
         </>
       )}
+      {node.kind === 'external' && (
+        <a href={hrefWith({ open: [...query.getAll('open'), EXTERNAL], selected: null })}>Open its networks</a>
+      )}
       {node.kind === 'namespace' && (
         <a href={hrefWith({ open: [...query.getAll('open'), node.label], selected: null })}>Open its workloads</a>
       )}
-      <a href={flowsOfNode(node)}>Flows</a>
+      <a href={flowsOfNode(node, filter)}>Flows</a>
     </p>
   )
 }
 
-function EdgeLine({ edge, node, nodes }: { edge: MapEdge; node: MapNode; nodes: ReadonlyMap<string, MapNode> }) {
+/** Addresses outside are counted by network. */
+function addressesText({ kind, addresses }: MapNode): string {
+  if (kind === 'node') return `${addresses} ${addresses === 1 ? 'address' : 'addresses'}`
+  return `${addresses} ${addresses === 1 ? 'network' : 'networks'}`
+}
+
+interface EdgeLineProps {
+  readonly edge: MapEdge
+  readonly node: MapNode
+  readonly nodes: ReadonlyMap<string, MapNode>
+  readonly filter: MapFilter
+}
+
+function EdgeLine({ edge, node, nodes, filter }: EdgeLineProps) {
   const [from, to] = [nodes.get(edge.from)!, nodes.get(edge.to)!]
   const isOut = from === node
   const peer = isOut ? to : from
@@ -76,7 +95,7 @@ function EdgeLine({ edge, node, nodes }: { edge: MapEdge; node: MapNode; nodes: 
     <li>
       <span class="faint">{from === to ? 'inside' : isOut ? 'to' : 'from'}</span>{' '}
       {from !== to && <NodeLink node={peer} />} <span class="faint">{portsText(edge)}</span>{' '}
-      <Count value={edge.flows} to={flowsOfEdge(edge, from, to)} /> {edge.flows === 1 ? 'flow' : 'flows'}{' '}
+      <Count value={edge.flows} to={flowsOfEdge(edge, from, to, filter)} /> {edge.flows === 1 ? 'flow' : 'flows'}{' '}
       {edge.isDropped && <Badge tone="bad">dropped</Badge>}
     </li>
   )

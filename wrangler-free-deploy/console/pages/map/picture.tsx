@@ -51,7 +51,7 @@ export function Picture({ graph, selected, onChoose }: PictureProps) {
           <Sample shape="workload" /> workload
         </span>
         <span>
-          <Sample shape="external" /> external
+          <Sample shape="external" /> external, opens into its networks
         </span>
         <span>
           <Sample shape="unresolved" /> unresolved

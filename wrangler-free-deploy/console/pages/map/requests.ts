@@ -3,8 +3,18 @@ import type { Edge } from '../../api/edge.ts'
 
 /** Edges of one answer at most: about 40 bytes each on the wire, since answers are compressed. */
 export const MAX_ANSWER_EDGES = 3_000
+/** Each external address would use up a part of the answer. */
+export const NETWORK_BITS = 24
+/** Opens the external peers into their networks, as the name of a namespace opens that. */
+export const EXTERNAL = 'external'
 /** The API takes 64 values of a parameter, of which the filter may have some. */
 export const MAX_OPEN = 40
+
+/** What the address has open, each once: as many as can be asked for, and those that are not. */
+export function splitOpen(given: readonly string[]): { readonly open: string[]; readonly leftOut: string[] } {
+  const distinct = [...new Set(given)]
+  return { open: distinct.slice(0, MAX_OPEN), leftOut: distinct.slice(MAX_OPEN) }
+}
 
 /** The filter and the window of the page, as parameters of the API. */
 export type MapFilter = { readonly namespace?: readonly string[] } & Readonly<Record<string, unknown>>

@@ -10,9 +10,11 @@ const NAMESPACE_PX = 13
 const OTHER_PX = 7
 const PX_PER_DECADE = 1.5
 
+const SMALL: readonly MapNode['kind'][] = ['workload', 'pod', 'service', 'network']
+
 /** In units of the drawing. */
 export function radiusOf({ kind, flows }: MapNode): number {
-  const base = kind === 'workload' || kind === 'pod' || kind === 'service' ? OTHER_PX : NAMESPACE_PX
+  const base = SMALL.includes(kind) ? OTHER_PX : NAMESPACE_PX
   return base + PX_PER_DECADE * Math.log10(Math.max(flows, 1))
 }
 
