@@ -175,6 +175,37 @@ const COUNT_UNSETTLED = `
     .observe(document.querySelector('canvas'), { attributeFilter: ['data-settled'] })
   undefined`
 
+test('two fingers zoom the map, and one finger still scrolls the page', { skip }, async () => {
+  const opened = await open('')
+  const { page } = opened
+  await settled(page)
+  const box = (await page.locator('canvas').boundingBox())!
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2]
+  const devtools = await page.context().newCDPSession(page)
+  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', touchPoints: { x: number; y: number; id: number }[]) =>
+    devtools.send('Input.dispatchTouchEvent', { type, touchPoints })
+  const apart = (px: number) => [
+    { x: x - px, y: y - px, id: 0 },
+    { x: x + px, y: y + px, id: 1 },
+  ]
+  const before = await page.locator('canvas').screenshot()
+  await touch('touchStart', apart(30).slice(0, 1))
+  await touch('touchStart', apart(30))
+  for (let px = 35; px <= 120; px += 5) await touch('touchMove', apart(px))
+  await touch('touchEnd', [])
+  await page.waitForTimeout(200)
+  const after = await page.locator('canvas').screenshot()
+  assert.ok(!before.equals(after))
+  await screenshot(page, 'map-pinched')
+  assert.deepEqual(await evaluate(page, '[window.scrollY, window.visualViewport.scale]'), [0, 1])
+  await touch('touchStart', [{ x: box.x + 20, y: y + 50, id: 0 }])
+  for (let px = 50; px >= -150; px -= 10) await touch('touchMove', [{ x: box.x + 20, y: y + px, id: 0 }])
+  await touch('touchEnd', [])
+  await page.waitForTimeout(200)
+  assert.ok((await evaluate<number>(page, 'window.scrollY')) > 50)
+  await opened.close()
+})
+
 test('filters of the address are those of the requests', { skip }, async () => {
   const opened = await open('?verdict=DROP')
   const { page } = opened

@@ -1,12 +1,13 @@
 /** The canvas of the map: draws when something changed, and turns the pointer into zoom, pan, drag and choice. */
 import { quadtree } from 'd3-quadtree'
+import { Fingers } from './fingers.ts'
 import type { Graph, MapNode } from './graph.ts'
 import { Layout } from './layout.ts'
 import { startLayout } from './layout-script.ts'
 import { type Line, linesOf, paint } from './paint.ts'
 import { onThemeChange, type Palette, readPalette } from './palette.ts'
 import { radiusOf } from './shapes.ts'
-import { fitted, unitsAt, type View, zoomed } from './view.ts'
+import { fitted, pinched, unitsAt, type View, zoomed } from './view.ts'
 
 /** A pointer that moved less has clicked. */
 const CLICK_PX = 4
@@ -41,6 +42,7 @@ export class Drawing {
   #hovered: string | null = null
   #selected: string | null = null
   #pressed: Pressed | null = null
+  readonly #fingers = new Fingers()
   /** Once somebody zoomed or moved the map, it no longer fits itself. */
   #isOwnView = false
   #frame = 0
@@ -171,18 +173,30 @@ export class Drawing {
       this.#see(zoomed(this.#view, Math.exp(-event.deltaY * WHEEL_STEP), event.offsetX, event.offsetY))
     })
     canvas.addEventListener('pointerdown', (event) => {
-      if (event.button !== 0 || this.#pressed !== null) return
+      if (event.button !== 0) return
       canvas.setPointerCapture(event.pointerId)
+      this.#fingers.down(event)
+      if (this.#fingers.areTwo) this.#letGo()
+      if (this.#fingers.count > 1 || this.#pressed !== null) return
       const { pointerId: id, offsetX: x, offsetY: y } = event
       this.#pressed = { id, node: this.#nodeAt(x, y), startX: x, startY: y, x, y, hasMoved: false }
     })
+    // One finger scrolls the page up and down, two are for the map.
+    for (const type of ['touchstart', 'touchmove'] as const)
+      canvas.addEventListener(type, (event) => event.touches.length > 1 && event.cancelable && event.preventDefault(), {
+        passive: false,
+      })
     canvas.addEventListener('pointermove', (event) => this.#pointerMoved(event))
     canvas.addEventListener('pointerleave', () => this.#hover(null))
     canvas.addEventListener('pointerup', (event) => this.#released(event, true))
     canvas.addEventListener('pointercancel', (event) => this.#released(event, false))
   }
 
-  #pointerMoved({ pointerId, offsetX, offsetY }: PointerEvent): void {
+  #pointerMoved(event: PointerEvent): void {
+    const { pointerId, offsetX, offsetY } = event
+    const moved = this.#fingers.move(event)
+    if (moved !== null) this.#see(pinched(this.#view, moved.before, moved.after))
+    if (this.#fingers.count > 1) return
     const pressed = this.#pressed
     if (pressed === null) {
       this.#hover(this.#nodeAt(offsetX, offsetY))
@@ -204,12 +218,17 @@ export class Drawing {
     pressed.y = offsetY
   }
 
-  #released({ pointerId }: PointerEvent, isDone: boolean): void {
-    const pressed = this.#pressed
-    if (pressed === null || pressed.id !== pointerId) return
+  #letGo(): void {
     this.#pressed = null
     this.#layout.release()
     this.#draw()
+  }
+
+  #released({ pointerId }: PointerEvent, isDone: boolean): void {
+    this.#fingers.up(pointerId)
+    const pressed = this.#pressed
+    if (pressed === null || pressed.id !== pointerId) return
+    this.#letGo()
     const node = this.#graph.nodes.find(({ id }) => id === pressed.node)
     if (isDone && !pressed.hasMoved && node !== undefined) this.#onChoose(node)
   }

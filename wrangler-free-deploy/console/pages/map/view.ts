@@ -21,6 +21,24 @@ export function zoomed(view: View, factor: number, px: number, py: number): View
   return { scale, x: px - (px - view.x) * by, y: py - (py - view.y) * by }
 }
 
+export interface Point {
+  readonly x: number
+  readonly y: number
+}
+
+const middleOf = ([one, other]: readonly [Point, Point]): Point => ({
+  x: (one.x + other.x) / 2,
+  y: (one.y + other.y) / 2,
+})
+const distanceOf = ([one, other]: readonly [Point, Point]) => Math.max(Math.hypot(one.x - other.x, one.y - other.y), 1)
+
+/** Two fingers moved from some pixels to others: what was between them is between them still. */
+export function pinched(view: View, before: readonly [Point, Point], after: readonly [Point, Point]): View {
+  const [from, to] = [middleOf(before), middleOf(after)]
+  const { scale, x, y } = zoomed(view, distanceOf(after) / distanceOf(before), from.x, from.y)
+  return { scale, x: x + to.x - from.x, y: y + to.y - from.y }
+}
+
 /** The view that has all of the nodes in sight. */
 export function fitted(positions: Float32Array, width: number, height: number): View {
   if (positions.length === 0) return { x: width / 2, y: height / 2, scale: 1 }
