@@ -178,7 +178,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await page.getByText('The token may not read this').waitFor()
     await page.getByText(refusal).waitFor()
     await looksRight(page)
-    await page.getByRole('button', { name: 'Use another token' }).click()
+    await page.getByRole('button', { name: 'Use another token' }).dispatchEvent('click')
     await heading(page, 'Read token')
     assert.ok(!(await storedBy(page)).tab.includes(TOKENS.BROKER_TOKEN_INGEST))
     await typeToken(page, READ)
