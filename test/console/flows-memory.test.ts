@@ -3,10 +3,12 @@
  * heap of the page stays flat. FLOWS_SCROLLED and FLOWS_FOLLOWED are the numbers of rows.
  */
 /// <reference lib="dom" />
+
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { before, test } from 'node:test'
 import type { Browser, CDPSession, Page } from 'playwright-core'
+import { onlyFull } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { launch, noBrowser, openPage } from './support/browser.ts'
 import { type Front, startFront } from './support/front.ts'
@@ -67,7 +69,7 @@ const lastRow = (page: Page) =>
   )
 
 test(`${SCROLLED} flows are scrolled, and back: the heap and the document stay flat`, {
-  skip: noBrowser,
+  skip: noBrowser || onlyFull,
 }, async (t) => {
   const front = await startFront(null, (url, _, response) => url.pathname === '/flows' && answerPage(url, response))
   const opened = await openPage(browser, `${front.url}flows`)
@@ -110,7 +112,9 @@ test(`${SCROLLED} flows are scrolled, and back: the heap and the document stay f
   await opened.close()
 })
 
-test(`${FOLLOWED} flows come live: the heap stays flat, the page answers`, { skip: noBrowser }, async (t) => {
+test(`${FOLLOWED} flows come live: the heap stays flat, the page answers`, {
+  skip: noBrowser || onlyFull,
+}, async (t) => {
   let stream: ServerResponse | undefined
   const front: Front = await startFront(null, (url, _, response) => {
     if (url.searchParams.get('follow') !== 'true') return answerPage(url, response)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
-import { depth } from '../support/depth.ts'
+import { depth, onlyFull } from '../support/depth.ts'
 import { evaluate, noBrowser, overflowPx } from './support/browser.ts'
 import { HOSTILE_TEXTS, hostileWorkloads } from './support/seed/hostile.ts'
 import { seededDatabase } from './support/seeded.ts'
@@ -41,14 +41,16 @@ async function isText(path: string): Promise<void> {
   }
 }
 
-test('workloads: the list, and all tabs of the dossier', { skip }, async () => {
+test('workloads: the list, and all tabs of the dossier', { skip: skip || onlyFull }, async () => {
   await isText('workloads')
   const asked = workloads()
   assert.ok(asked.length >= LABELS.length - 2)
   for (const { path } of asked) for (const tab of DOSSIER) await isText(`workload/${path}${tab && `?tab=${tab}`}`)
 })
 
-test('flows with a row in detail, the map, the focus, policies and the search', { skip }, async () => {
+test('flows with a row in detail, the map, the focus, policies and the search', {
+  skip: skip || onlyFull,
+}, async () => {
   const { items } = await site.get<JsonAnswer<'/flows'>>('/flows?limit=20')
   assert.ok(items.length > 5)
   await isText('flows')
@@ -74,7 +76,7 @@ test('lists', { skip }, async () => {
   for (const path of [...LISTS, ...PARTS.map((part) => `health?part=${part}`)]) await isText(path)
 })
 
-test('images, with all their parts, and two compared', { skip }, async () => {
+test('images, with all their parts, and two compared', { skip: skip || onlyFull }, async () => {
   const { items } = await site.get<JsonAnswer<'/images'>>('/images')
   assert.ok(items.length > 1)
   for (const { digest } of items.slice(0, depth(3, items.length)))

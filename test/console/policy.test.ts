@@ -395,8 +395,6 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     ['export', `/${CHECKOUT}?tab=export`],
   ]
   const LOOKS = [
-    { theme: 'light' },
-    { theme: 'dark' },
     { theme: 'light', width: 320 },
     { theme: 'dark', zoom: 2 },
   ] as const
