@@ -79,6 +79,8 @@ test('folding processes run at once and are killed during posts: no minute is lo
   }
   await more()
   await until('they did fold', async () => (await sql`select from compute_folded limit 101`).length > 100)
+  // Their lock is refused while others post or fold, so on a busy machine they take a few passes.
+  await until('they did make days', async () => (await sql`select from compute_days('compute_minute')`).length > 1)
   isOver = true
   await Promise.all(posters)
   for (const child of folders) child.kill('SIGKILL')
@@ -99,8 +101,4 @@ test('folding processes run at once and are killed during posts: no minute is lo
   assert.ok(line!.secs > clock!.secs - 3 * HOUR)
   assert.equal(difference(await stored(sql), foldedAtOnce(posted, line!.secs)), null)
   assert.equal(await minutesRead(sql), posted.length)
-  assert.ok(
-    (await sql`select from compute_minute_other`).length === 0 ||
-      (await sql`select from compute_days('compute_minute')`).length > 1,
-  )
 })
