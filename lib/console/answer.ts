@@ -1,5 +1,6 @@
 /** The answers below `/console`, for the broker and for the edge proxy. They hold no data and need no token. */
 import { acceptsGzip } from '../http/response/accepts-gzip.ts'
+import { matchesEtag } from '../http/response/cached-body.ts'
 import { type ConsoleFile, type ConsoleFiles, INDEX } from './files.ts'
 
 export const CONSOLE_PATH = '/console'
@@ -72,7 +73,7 @@ function answerFile(
   const isPacked = packed !== null && acceptsGzip(acceptEncoding)
   const etag = isPacked ? packedTag : plainTag
   const shared = { ...SECURITY, ...VARY, 'cache-control': cacheControl, etag }
-  if (names(ifNoneMatch, etag)) return { status: 304, headers: shared, body: null }
+  if (matchesEtag({ tag: etag }, ifNoneMatch)) return { status: 304, headers: shared, body: null }
   const body = isPacked ? packed : plain
   return {
     status: 200,
@@ -85,10 +86,6 @@ function answerFile(
     body,
   }
 }
-
-/** Whether `If-None-Match` names the tag (RFC 9110, 13.1.2). */
-const names = (ifNoneMatch: string | undefined, etag: string) =>
-  ifNoneMatch !== undefined && (ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag))
 
 const empty = (status: 308 | 404, headers: Record<string, string> = {}): ConsoleAnswer => ({
   status,

@@ -20,6 +20,6 @@ export async function cacheBody(plain: Buffer): Promise<CachedBody> {
   return { plain, packed, tag: `W/"${createHash('sha256').update(packed).digest('base64url')}"` }
 }
 
-/** Whether `If-None-Match` names this body (RFC 9110, 13.1.2). */
-export const matchesEtag = ({ tag }: CachedBody, ifNoneMatch: string | undefined): boolean =>
-  ifNoneMatch !== undefined && (ifNoneMatch.trim() === '*' || ifNoneMatch.includes(tag.slice('W/'.length)))
+/** Whether `If-None-Match` names this tag, weak or strong (RFC 9110, 13.1.2). */
+export const matchesEtag = ({ tag }: Pick<CachedBody, 'tag'>, ifNoneMatch: string | undefined): boolean =>
+  ifNoneMatch !== undefined && (ifNoneMatch.trim() === '*' || ifNoneMatch.includes(tag.replace(/^W\//, '')))
