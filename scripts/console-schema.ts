@@ -1,5 +1,5 @@
-// Writes the types of the routes that the console may call, from openapi.json, in the form that openapi-fetch reads. A
-// generator of our own: openapi-typescript needs the compiler API, which TypeScript 7 does not have.
+// Generates the types of the routes that the console may call, from openapi.json, in the form that openapi-fetch reads.
+// openapi-typescript cannot be used: it needs the compiler API, which TypeScript 7 does not have.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -37,7 +37,7 @@ interface OpenApi {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-/** The declaration file, as text. */
+/** The text of the declaration file. */
 export function consoleSchema(openapi: string): string {
   const { paths, components } = JSON.parse(openapi) as OpenApi
   const operations = Object.entries(paths).flatMap(([path, methods]) => {

@@ -1,4 +1,4 @@
-/** The reports or SBOMs that answer for an image, and guesses that no longer do. */
+/** The reports or SBOMs that apply to an image, and guesses that no longer apply. */
 import type { Answer } from '../../api/client.ts'
 import { JoinBadge } from '../../parts/supply-chain.tsx'
 import { type Column, Table } from '../../parts/table.tsx'

@@ -1,4 +1,4 @@
-/** All nodes: whether they still report, and how many pods run there. */
+/** All nodes: whether they report, and how many pods they run. */
 import { type Answer, addressOf } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
 import { Empty, Shown } from '../../parts/states.tsx'

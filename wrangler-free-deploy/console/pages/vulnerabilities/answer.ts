@@ -1,9 +1,9 @@
-/** The answer to "does this vulnerability run anywhere", in words that claim no more than is known. */
+/** Answers "does this vulnerability run anywhere" and claims no more than is known. */
 
 import { counted } from '../../parts/plural.ts'
 
 export interface Known {
-  /** Images of the inventory that have it; null where no report of an image in the inventory names it. */
+  /** Images of the inventory that have it; null if no report of an image in the inventory lists it. */
   readonly images: number | null
   /** Workloads with a running container of such an image. */
   readonly runningWorkloads: number
@@ -11,11 +11,11 @@ export interface Known {
   readonly workloads: number
   /** Whether the lists were cut, so that the counts are lower limits. */
   readonly isCut: boolean
-  /** Whether all that runs was found by the tag of an image alone. */
+  /** Whether every running image was matched by its tag alone, not by its digest. */
   readonly isGuess: boolean
 }
 
-/** How many running images there are, and how many of them have no report; null where it could not be counted. */
+/** Number of running images, and of those without a report; null if they could not be counted. */
 export interface Scanned {
   readonly running: number
   readonly withoutReport: number
