@@ -37,7 +37,7 @@ test('with an answer to show, the delay grows with its age, and not with failure
   assert.equal(pollOf(0)({ state: stale(33_000) }), false)
 })
 
-test('without an answer, reads from a broker that is away or busy are repeated with growing delays, polled or not', () => {
+test('without an answer, reads of an absent or busy broker are repeated with growing delays, polled or not', () => {
   for (const poll of [pollOf(POLL_MS), pollOf(0)]) {
     const waits = [1, 2, 3, 9].map((count) => poll({ state: failed(lost, count) }))
     assert.deepEqual(waits, [10_000, 20_000, 40_000, 300_000])

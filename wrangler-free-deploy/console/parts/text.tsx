@@ -67,7 +67,7 @@ export function SeverityBadge({ severity }: { severity: string | null | undefine
 
 const number = new Intl.NumberFormat()
 
-/** A count, or a dash if it is not known. */
+/** A count, or a question mark if it is not known. */
 export function Count({ value, to }: { value: number | null | undefined; to?: string }) {
   if (value === null || value === undefined)
     return (

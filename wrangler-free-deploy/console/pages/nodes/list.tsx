@@ -20,8 +20,8 @@ export default function Nodes() {
         {({ nodes, staleAfterSecs }) => (
           <>
             <p class="lead">
-              {nodes.filter(({ stale }) => stale).length} of {nodes.length} nodes are silent: nothing of them came for{' '}
-              {durationText(staleAfterSecs * MS_PER_SECOND)}.
+              {nodes.filter(({ stale }) => stale).length} of {nodes.length} nodes are silent:{' '}
+              {`nothing of them came for ${durationText(staleAfterSecs * MS_PER_SECOND)}.`}
             </p>
             <Table
               name="Nodes"

@@ -277,8 +277,8 @@ export function denialsLine(rows: Denials, { nodes }: Coverage, limit: number): 
       ...base,
       state: 'unknown',
       title: totals?.total
-        ? `No denial is stored, but ${numberText(totals.missing.denials_not_watched)} of ${counted(totals.total, 'node')} ` +
-          'do not watch for them.'
+        ? `No denial is stored, but ${numberText(totals.missing.denials_not_watched)} of ` +
+          `${counted(totals.total, 'node')} do not watch for them.`
         : 'Whether the kernel denied anything is not known: no node is known to watch.',
     }
   return { ...base, state: 'clear', title: 'No syscall was denied in 24 hours, and all nodes watch.' }

@@ -47,8 +47,8 @@ export function verdictOf(known: Known, scanned: Scanned | null): Verdict {
   const found =
     images === null
       ? 'No report of an image in the inventory names it.'
-      : `${counted(images, 'image')} ${images === 1 ? 'has' : 'have'} it, which ${counted(workloads, 'workload')} ran; ` +
-        `no container was seen to run ${images === 1 ? 'it' : 'one'} now.`
+      : `${counted(images, 'image')} ${images === 1 ? 'has' : 'have'} it, which ` +
+        `${counted(workloads, 'workload')} ran; no container was seen to run ${images === 1 ? 'it' : 'one'} now.`
   const gap = scanned === null || scanned.running === 0 || scanned.withoutReport > 0
   if (gap) return { word: 'Not known', tone: 'warn', sentences: [found, gapOf(scanned, 'It may run in them')] }
   return {
