@@ -1,6 +1,6 @@
-// Compiles the service, copies the SQL files next to it, bundles the command line and builds the console. `dist` is a link to a folder of
-// `.build/` named after a digest of the sources. Unchanged sources need no build. A running broker keeps its files,
-// since Node resolves the link when it starts. The link is replaced only when a build is complete.
+// Compiles the service, copies its SQL files, bundles the command line and builds the console. `dist` is a link to a
+// folder of `.build/` named after a digest of the sources. Unchanged sources need no build. A running broker keeps its
+// files, since Node resolves the link when it starts. The link is replaced only when a build is complete.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {

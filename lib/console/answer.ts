@@ -30,7 +30,7 @@ const SECURITY = {
 const VARY = { vary: 'accept-encoding' }
 /** The names of assets hold a digest of their content. */
 const FOREVER = 'public, max-age=31536000, immutable'
-/** Used again only after a question whether it is still the same. */
+/** The browser has to ask whether its copy is still current before each use. */
 const ASK_FIRST = 'no-cache'
 
 export interface ConsoleRequest {
@@ -60,8 +60,8 @@ export function answerConsole(files: ConsoleFiles, request: ConsoleRequest): Con
 }
 
 /**
- * Whether a name that is no file may be one of the views, which the page tells apart itself. Names of nodes and
- * workloads have dots, so below the first level a dot does not make it a file.
+ * Whether a path that names no file may be a view. The page decides which views exist. Names of nodes and workloads
+ * contain dots, so below the first level a dot does not make it a file.
  */
 const isView = (name: string) => !name.startsWith(ASSETS) && (name.includes('/') || !name.includes('.'))
 

@@ -10,17 +10,16 @@ import { constants, gzipSync } from 'node:zlib'
 import type { Log } from '../observability/log.ts'
 
 /**
- * Where the console gets the token for reading, which its page says: from a user, from a proxy that adds it, or nowhere
- * since the broker asks for none.
+ * Source of the read token, as written into the page: the user types it, a proxy adds it, or the broker asks for none.
  */
 export type TokenSource = 'browser' | 'proxy' | 'none'
 
 export interface ConsoleFile {
   readonly contentType: string
   readonly plain: Buffer
-  /** As gzip; null if that is not smaller. */
+  /** Compressed with gzip; null if that is not smaller. */
   readonly packed: Buffer | null
-  /** The ETags of both are strong: equal only for equal bytes, so those of the two codings differ. */
+  /** Strong ETags: the two codings differ in their bytes, so each has its own. */
   readonly plainTag: string
   readonly packedTag: string
 }
@@ -28,10 +27,10 @@ export interface ConsoleFile {
 /** The files by their path below `/console/`. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>
 
-/** The page of all views. */
+/** The one HTML page, which shows all views. */
 export const INDEX = 'index.html'
 
-/** `dist/console`, as seen from the compiled file and from the source, which tests run. */
+/** `dist/console`, relative to the compiled file and also to the source file, which tests run. */
 const BUILD = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? '../../dist/console' : '../../console', import.meta.url),
 )
@@ -50,7 +49,7 @@ const OTHER_TYPE = 'application/octet-stream'
 
 const TOKEN_META = /(<meta name="console-token" content=")browser(")/
 
-/** The console of a build; null, with a warning in the log, if there is none. */
+/** Reads the console of a build. Returns null and logs a warning if there is none. */
 export function openConsole(options: { tokenSource: TokenSource; log: Log; folder?: string }): ConsoleFiles | null {
   const { tokenSource, log, folder = BUILD } = options
   try {
@@ -71,7 +70,7 @@ function readConsole(folder: string, tokenSource: TokenSource): ConsoleFiles {
   return files.set(INDEX, fileOf(INDEX, Buffer.from(page.replace(TOKEN_META, `$1${tokenSource}$2`))))
 }
 
-/** Regular files only, with `/` between names. */
+/** Names of regular files only, with `/` as the separator. */
 function pathsBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -5,9 +5,9 @@ import { type Env, header, route } from '../http/route.ts'
 import { answerConsole, CONSOLE_PATH } from './answer.ts'
 import type { ConsoleFiles } from './files.ts'
 
-/** GET /console, and everything below. No header field of CORS: pages of other origins have no use for it. */
+/** GET /console and all paths below. No CORS headers: pages of other origins do not need it. */
 export function consoleRoute(files: ConsoleFiles): Hono<Env> {
-  // Hono matches the path without the slash, too.
+  // Hono also matches the path without the slash.
   return route().get(`${CONSOLE_PATH}/*`, access('open'), (c) => {
     const { status, headers, body } = answerConsole(files, {
       path: c.req.path,

@@ -157,7 +157,7 @@ test('other methods have no route', async () => {
     assert.deepEqual(await get('/console/', {}, method).then(async (one) => [one.status, await one.text()]), [404, ''])
 })
 
-test('paths out of the folder, as they are and encoded, never give anything but the page or a 404', async () => {
+test('paths that leave the folder, plain or encoded, return only the page or a 404', async () => {
   const { server } = await listen(served.fetch, [{ host: '127.0.0.1', port: 0 }])
   after(() => server.close())
   const { port } = server.address() as AddressInfo
@@ -184,7 +184,7 @@ test('the log and the metrics have the pattern, not the path', async () => {
   assert.ok(!JSON.stringify(app.logged).includes('secret-namespace'))
 })
 
-test('with tokens the files are open, and the data is not', async () => {
+test('with tokens the files are public, and the data is not', async () => {
   for (const path of ['/console/', DEEP, ASSET])
     for (const authorization of ['', 'Bearer of-nobody'])
       assert.equal((await get(path, { authorization }, 'GET', servedGuarded)).status, 200)
@@ -209,7 +209,7 @@ test('while the broker stops, answers end their connection', async () => {
     assert.equal((await stopping.request(path)).headers.get('connection'), 'close')
 })
 
-test('without it every path of it is the usual 404', async () => {
+test('without the console all of its paths are the usual 404', async () => {
   for (const path of ['/console', '/console/', ASSET, DEEP]) {
     const answer = await app.app.request(path)
     assert.deepEqual([answer.status, await answer.text(), answer.headers.get('content-length')], [404, '', '0'])
@@ -217,7 +217,7 @@ test('without it every path of it is the usual 404', async () => {
   }
 })
 
-test('the page of links has a link to it only where it is served', async () => {
+test('the page of links links to the console only if it is served', async () => {
   const links = async (on: typeof served) => ((await (await on.request('/')).json()) as { links: Links }).links
   assert.deepEqual(await links(served), { console: '/console/', ...(await links(app.app)) })
   assert.equal((await links(app.app)).console, undefined)
@@ -226,7 +226,7 @@ test('the page of links has a link to it only where it is served', async () => {
   assert.match(await html(app.app), /all links but the first two need one/)
 })
 
-test('its route is open, and no part of the OpenAPI document', async () => {
+test('its route needs no token and is not in the OpenAPI document', async () => {
   assert.equal(declaredRoutes(served.routes).get('GET /console/*'), 'open')
   const { paths } = (await (await served.request('/openapi.json')).json()) as { paths: object }
   assert.deepEqual(
@@ -283,7 +283,7 @@ describe('the folder of the build', () => {
 
 const isBuilt = existsSync(join(BUILD, 'index.html'))
 
-test('what `npm run build` made is served whole', { skip: !isBuilt && 'no build' }, async () => {
+test('the output of `npm run build` is served completely', { skip: !isBuilt && 'no build' }, async () => {
   const files = openFolder('none', BUILD)
   const own = createApp(app.deps, routes, files)
   const html = await (await own.request('/console/')).text()

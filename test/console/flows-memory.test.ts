@@ -1,6 +1,6 @@
 /**
- * The page of flows over a million rows, and over hours of flows that come live, with a broker that is made up: the
- * heap of the page stays flat. FLOWS_SCROLLED and FLOWS_FOLLOWED are the numbers of rows.
+ * Memory of the flows page, with a made-up broker: the heap stays flat while a million rows are scrolled, and over
+ * hours of live flows. FLOWS_SCROLLED and FLOWS_FOLLOWED set the numbers of rows.
  */
 /// <reference lib="dom" />
 
@@ -40,7 +40,7 @@ const flowOf = (n: number) => ({
   ...{ from: side(n), to: side(n + 1) },
 })
 
-/** Pages of an endless list, whose cursor is a number. */
+/** Pages of an endless list. The cursor is a number. */
 function answerPage(url: URL, response: ServerResponse): true {
   const from = Number(url.searchParams.get('after') ?? 0)
   const limit = Number(url.searchParams.get('limit'))
@@ -56,7 +56,7 @@ async function heapOf(session: CDPSession): Promise<number> {
   return (await session.send('Runtime.getHeapUsage')).usedSize
 }
 
-/** Scrolls to the end of the rows that are there. */
+/** Scrolls to the end of the loaded rows. */
 const toEnd = (page: Page) =>
   page.evaluate(() => {
     const rows = document.querySelector('.in-sight')!
@@ -91,7 +91,7 @@ test(`${SCROLLED} flows are scrolled, and back: the heap and the document stay f
   assert.ok(Math.max(...elements) < 3_000, `the elements: ${elements}`)
   t.diagnostic(`heap in MB at each tenth: ${heaps.map((one) => (one / 1e6).toFixed(1))}`)
 
-  // The rows shown are those of their place in the list, also after pages were dropped and read again.
+  // The rendered rows match their index in the list, also after pages were dropped and read again.
   const isRight = async () => {
     const rows = await page.evaluate(() =>
       [...document.querySelectorAll('tr[aria-rowindex]')].map((row) => ({
@@ -139,9 +139,9 @@ test(`${FOLLOWED} flows come live: the heap stays flat, the page answers`, {
     step++
   }
   t.diagnostic(`heap in MB at each tenth: ${heaps.map((one) => (one / 1e6).toFixed(1))}`)
-  // The first 20 000 rows fill what is kept.
+  // The first 20 000 rows fill the memory of the follow.
   const full = heaps[Math.ceil((25_000 / FOLLOWED) * 10)]!
   assert.ok(heaps.at(-1)! - full < MAX_GROWN_BYTES, `the heap: ${heaps}`)
-  await page.getByText('were let go').waitFor()
+  await page.getByText('were removed from the page').waitFor()
   await opened.close()
 })

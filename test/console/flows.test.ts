@@ -1,5 +1,5 @@
 /// <reference lib="dom" />
-/** The page of flows: what it shows against the answers of the API, by keyboard, live, and when things fail. */
+/** The flows page compared with the answers of the API, by keyboard, live, and when requests fail. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -19,7 +19,7 @@ let browser: Browser
 let seeded: { broker: ConsoleBroker; front: Front }
 let small: { database: TestDatabase; broker: ConsoleBroker; front: Front }
 
-// Not inside the hook before the tests: it would run with that one.
+// Registered here: inside `before` it would run when that hook ends.
 after(async () => {
   await seeded?.broker.stop()
   await small?.broker.stop()
@@ -49,7 +49,7 @@ interface ApiPage {
 const ask = async (broker: ConsoleBroker, query: string): Promise<ApiPage> =>
   (await (await fetch(`${broker.url}/flows?${query}`)).json()) as ApiPage
 
-/** The uuids of the rows that are rendered, from the top. */
+/** The uuids of the rendered rows, from the top. */
 const shown = (page: Page): Promise<string[]> =>
   page.evaluate(() => [...document.querySelectorAll('td a[id^=flow-]')].map(({ id }) => id.slice('flow-'.length)))
 
@@ -102,7 +102,7 @@ test('the list has the flows of the API, in few requests and bytes', { skip }, a
   await opened.page.context().close()
 })
 
-test('oldest first, and older pages as the end comes near', { skip }, async () => {
+test('oldest first, and older pages are read as the end comes near', { skip }, async () => {
   const opened = await openPage(browser, `${seeded.front.url}flows`)
   const { page } = opened
   await page.waitForSelector('.in-sight td a')
@@ -163,7 +163,7 @@ test('filters by keyboard: complete, leave out, change, remove; all in the addre
   await becomes(async () => (await shown(page))[0], items[0]!.uuid, 10_000)
   await page.getByRole('button', { name: 'Remove all' }).click()
   await becomes(() => [...query()], [], 5_000)
-  // Several filters at once, as from a message.
+  // Several filters at once, pasted from a message.
   await page.keyboard.type('namespace:shop verdict:drop')
   await page.keyboard.press('Enter')
   await becomes(() => `${query()}`, 'namespace=shop&verdict=DROP', 5_000)
@@ -192,7 +192,7 @@ test('the detail of a row by keyboard, and by its address', { skip }, async () =
   await page.keyboard.press('Escape')
   await detail.waitFor({ state: 'detached' })
   assert.equal(await page.evaluate(() => document.activeElement?.id), `flow-${second.uuid}`)
-  // A colleague sees the same flow, though the list is another one.
+  // The address alone shows the same flow, though the list is another one.
   await page.goto(address.replace('verdict=DROP', 'verdict=ALLOW'))
   await detail.getByText(second.uuid).waitFor()
   await opened.close()
@@ -200,7 +200,7 @@ test('the detail of a row by keyboard, and by its address', { skip }, async () =
 
 for (const theme of ['light', 'dark'] as const)
   for (const width of [1_280, 320])
-    test(`accessible and in its width: ${theme}, ${width} px`, { skip }, async () => {
+    test(`accessible and no wider than the window: ${theme}, ${width} px`, { skip }, async () => {
       const path = 'flows?since=30d&namespace=!kube-system&live=true'
       const opened = await openPage(browser, `${seeded.front.url}${path}`, { theme, width })
       const { page } = opened
@@ -256,7 +256,7 @@ test('live: new flows on top, a pause, a hidden tab', { skip }, async () => {
   await page.getByRole('button', { name: '1 new' }).click()
   await becomes(() => shown(page), [third, second, first, old], 10_000)
 
-  // A peer that becomes known replaces the row.
+  // A peer that becomes known updates its row.
   await small.database.adminSql`
     update traffic set peer_kind = 'pod', peer_namespace = 'shop', peer_name = 'db-0', tx = pg_current_xact_id()
     where uuid = ${third!}`
@@ -314,7 +314,7 @@ test('live: too old, no room, and a broker that is gone', { skip }, async () => 
   await opened.close()
 })
 
-test('live: a broker that was killed is found again, and no flow is missing or there twice', { skip }, async () => {
+test('live: after a broker was killed and restarted, no flow is missing or duplicated', { skip }, async () => {
   await small.database.adminSql`truncate traffic`
   const port = Number(new URL(small.broker.url).port)
   const opened = await openPage(browser, `${small.front.url}flows?live=true`, { allowed: [/./] })
@@ -331,10 +331,10 @@ test('live: a broker that was killed is found again, and no flow is missing or t
   await opened.close()
 })
 
-test('CSV of all is that of the API', { skip }, async () => {
+test('CSV of all flows equals the CSV of the API', { skip }, async () => {
   const opened = await openPage(browser, `${seeded.front.url}flows?verdict=DROP`)
   const { page } = opened
-  // The picker of files is a window of the system.
+  // The file picker is a window of the system and cannot be driven.
   await page.evaluate(() => Reflect.deleteProperty(window, 'showSaveFilePicker'))
   const [download] = await Promise.all([
     page.waitForEvent('download'),
@@ -349,7 +349,7 @@ test('CSV of all is that of the API', { skip }, async () => {
   await opened.close()
 })
 
-test('CSV goes into a file as it comes where the browser can write one', { skip }, async () => {
+test('CSV is written to a file as it arrives, if the browser can do that', { skip }, async () => {
   const opened = await openPage(browser, `${seeded.front.url}flows?verdict=DROP`)
   const { page } = opened
   await page.waitForSelector('td a[id^=flow-]')
@@ -375,7 +375,7 @@ test('CSV goes into a file as it comes where the browser can write one', { skip 
   await opened.close()
 })
 
-test('CSV beyond the limit of memory is cut behind a row, and the page says so', { skip }, async () => {
+test('CSV beyond the memory limit is cut after a row, and the page says so', { skip }, async () => {
   const line = Buffer.from(`${'x'.repeat(98)}\r\n`)
   const front = await startFront(small.broker.url, (_, request, response) => {
     if (request.headers.accept !== 'text/csv') return false
@@ -405,7 +405,7 @@ test('CSV beyond the limit of memory is cut behind a row, and the page says so',
   await opened.close()
 })
 
-test('names full of markup and without end are text', { skip }, async () => {
+test('names with markup, and very long names, are shown as text', { skip }, async () => {
   await small.database.adminSql`truncate traffic`
   const markup = '<img src=x onerror=alert(1)>'
   const endless = `\u202e${'w'.repeat(250)}`

@@ -1,4 +1,4 @@
-/** Focus: the edges of a workload on both sides, as the API has them. */
+/** The focus page: the edges of a workload on both sides, compared with the API. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
@@ -108,7 +108,7 @@ test('a workload is chosen by the keyboard', { skip }, async () => {
   await opened.close()
 })
 
-test('a name without edges says so', { skip }, async () => {
+test('a workload without edges says so', { skip }, async () => {
   const opened = await open('focus/shop/Deployment/nobody')
   await opened.page.getByText('No caller was seen').waitFor()
   await opened.page.getByText('No callee was seen').waitFor()

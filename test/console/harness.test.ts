@@ -1,4 +1,4 @@
-/** The harness itself: the seed has its story, and a page on which something goes wrong fails its test. */
+/** The harness itself: the seed has its story, and a page with a fault fails its test. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import http from 'node:http'
@@ -10,15 +10,15 @@ import { axeViolations, launch, noBrowser, openPage, overflowPx, screenshot } fr
 import { LOG4SHELL, SILENT_NODES } from './support/seed/story.ts'
 import { seededDatabase } from './support/seeded.ts'
 
-/** That of the console. */
+/** The content security policy of the console. */
 const POLICY = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
   ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"],
 ].join('; ')
-/** They ask for what the policy does not let them ask for. */
+/** These pages request resources that the policy forbids. */
 const WITHOUT_POLICY = ['/foreign', '/wide']
 
-/** Pages that are wrong in one way each; `/` is right. */
+/** Pages with one fault each; `/` has none. */
 const PAGES: Readonly<Record<string, string>> = {
   '/': '<h1>Right</h1>',
   '/error': '<script src="/error.js"></script>',
@@ -41,7 +41,7 @@ interface Site {
 }
 let site: Site
 
-// Not inside the hook before the tests: it would run with that one.
+// Registered here: inside `before` it would run when that hook ends.
 after(async () => {
   if (noBrowser) return
   site.server.close()
@@ -66,7 +66,7 @@ before(async () => {
   site = { url, server, database, broker, browser: await launch() }
 })
 
-/** The parts of answers that these tests read. */
+/** The fields of answers that these tests read. */
 interface Answer {
   readonly nodes: readonly { readonly node: string; readonly stale: boolean }[]
   readonly items: readonly [
@@ -103,7 +103,7 @@ test('errors, violations of the policy, foreign requests and bad answers fail a 
   await assert.rejects(opened.close(), /it went wrong/)
 })
 
-test('faults of accessibility and wide pages are found', { skip: noBrowser }, async () => {
+test('accessibility faults and pages wider than the window are found', { skip: noBrowser }, async () => {
   const image = await openPage(site.browser, `${site.url}/image`)
   assert.ok((await axeViolations(image.page)).some((one) => one.startsWith('image-alt')))
   await image.page.context().close()
@@ -127,7 +127,7 @@ test('the broker answers from the seed', { skip: noBrowser }, async () => {
   assert.match(findings[0].message, /waits for CPU/)
 })
 
-test('a broker with tokens refuses who has none', { skip: noBrowser }, async () => {
+test('a broker with tokens refuses requests without one', { skip: noBrowser }, async () => {
   const broker = await startConsoleBroker({ databaseUrl: site.database, tokens: true })
   const { status } = await fetch(`${broker.url}/node/status`)
   const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}` }

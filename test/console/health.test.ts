@@ -1,4 +1,4 @@
-/** Nodes one by one, the health of the broker, and what is not known by name. */
+/** Single nodes, the health of the broker, and the coverage gaps. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
@@ -11,10 +11,10 @@ const skip = noBrowser
 const site = visits()
 const BUSY_NODE = 'worker-eu-1b-01'
 const PARTS = ['images', 'containers', 'nodes', 'workloads'] as const
-/** The metrics are asked for again after ten seconds. */
+/** The metrics are polled every ten seconds. */
 const RATES_MS = 20_000
 
-test('a node: its pods are those of the API, and what is not known on it', { skip }, async () => {
+test('a node: its pods are those of the API, and its gaps are listed', { skip }, async () => {
   const pods = await site.get<JsonAnswer<'/pod/list/{node}'>>(`/pod/list/${BUSY_NODE}`)
   const { page, close } = await site.visit(`node/${BUSY_NODE}`)
   assert.match(await textOf(page, '.verdict'), new RegExp(`^Reports\\s+${pods.length} live pods`))
@@ -24,7 +24,7 @@ test('a node: its pods are those of the API, and what is not known on it', { ski
   await close()
 })
 
-test('a silent node is said to be one', { skip }, async () => {
+test('a silent node is marked as silent', { skip }, async () => {
   const [node] = [...SILENT_NODES.keys()]
   const { page, close } = await site.visit(`node/${node}`)
   assert.match(await textOf(page, '.verdict'), /^Silent\s+No post of its pods came for/)
@@ -32,7 +32,7 @@ test('a silent node is said to be one', { skip }, async () => {
   await close()
 })
 
-test('health: version, what is held, what is known', { skip }, async () => {
+test('health: version, stored data, coverage', { skip }, async () => {
   const { broker } = await site.get<JsonAnswer<'/version'>>('/version')
   const coverage = await site.get<JsonAnswer<'/coverage'>>('/coverage?limit=1')
   const { page, close } = await site.visit('health')
@@ -68,7 +68,7 @@ test('health without metrics shows the rest', { skip }, async () => {
   await page.context().close()
 })
 
-test('what is not known: all rows, page by page', { skip }, async () => {
+test('gaps: all rows, page by page', { skip }, async () => {
   const report = await site.get<JsonAnswer<'/coverage'>>('/coverage?limit=1')
   for (const part of ['images', 'nodes'] as const) {
     const { total, known } = report[part]!.totals!

@@ -1,4 +1,4 @@
-/** Records of which every text is hostile, on all pages: all of it is shown as text, and no page gets wider. */
+/** Records whose texts are all hostile, on all pages: they are shown as text, and no page gets wider. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
@@ -15,11 +15,11 @@ const PARTS = ['images', 'containers', 'nodes', 'workloads']
 const TABS = ['', '?tab=vulnerabilities', '?tab=sbom', '?tab=signatures', '?tab=files']
 const DOSSIER = ['', 'flows', 'vulnerabilities', 'seccomp', 'runtime', 'compute', 'trust', 'changes']
 const WIDTHS = depth([320], [1_280, 320])
-/** Of the seven texts those that differ most. */
+/** The hostile texts that differ most. */
 const LABELS = depth(['markup', 'bidi', 'long'], Object.keys(HOSTILE_TEXTS))
 const segment = encodeURIComponent
 
-/** Workloads of these texts; the broker refuses paths with a slash in a name, as Kubernetes does. */
+/** Workloads with these texts as names. The broker refuses a slash in a name, as Kubernetes does. */
 function workloads(): { label: string; namespace: string; path: string; from: string }[] {
   const labels = Object.keys(HOSTILE_TEXTS)
   return hostileWorkloads().flatMap(({ namespace, kind, name }, i) => {
@@ -64,7 +64,7 @@ test('flows with a row in detail, the map, the focus, policies and the search', 
   for (const label of LABELS) await isText(`search?q=${segment(HOSTILE_TEXTS[label]!.slice(0, 200))}`)
 })
 
-test('the text itself is on the page, and turns nothing around that stands beside it', { skip }, async () => {
+test('the text itself is on the page, and does not reorder the text beside it', { skip }, async () => {
   const { page } = await site.visit('vulnerabilities', { allowed: REFUSED })
   assert.ok((await textOf(page, 'main')).includes('<img src=x onerror='))
   const bidi = await evaluate<string>(page, "getComputedStyle(document.querySelector('main td a')).unicodeBidi")

@@ -1,4 +1,4 @@
-/** Images, what they contain, what changed between two, and where a package is. */
+/** Images, their contents, the differences between two, and the places of a package. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -42,7 +42,7 @@ test('an image: its parts have the rows of the API', { skip }, async () => {
   await close()
 })
 
-test('components are searched, and documents are downloaded', { skip }, async () => {
+test('components can be searched, and documents downloaded', { skip }, async () => {
   const { page, close } = await site.visit(`image/${checkout.digest}?tab=sbom`)
   await page.getByLabel('Search in it').fill('log4j')
   assert.equal(await rowsOf(page, 'Components'), 1)
@@ -58,7 +58,7 @@ test('components are searched, and documents are downloaded', { skip }, async ()
   await close()
 })
 
-test('decisions are downloaded as VEX, and a refusal is shown beside the button', { skip }, async () => {
+test('decisions can be downloaded as VEX, and a refusal is shown beside the button', { skip }, async () => {
   const { page } = await site.visit(`image/${checkout.digest}?tab=vulnerabilities`, { allowed: REFUSED })
   const [vex] = await Promise.all([
     page.waitForEvent('download'),
@@ -72,7 +72,7 @@ test('decisions are downloaded as VEX, and a refusal is shown beside the button'
   await page.context().close()
 })
 
-test('signatures say who signed, and what was not signed', { skip }, async () => {
+test('signatures show the signer, and images without a signature', { skip }, async () => {
   const signed = await site.visit(`image/${checkout.digest}?tab=signatures`)
   assert.match(await textOf(signed.page, 'main'), /verified[\s\S]*Issuer\s+https:\/\/token\.actions/)
   await signed.close()
@@ -99,7 +99,7 @@ test('two images are compared, from the older to the newer', { skip }, async () 
   await close()
 })
 
-test('an image that nobody scanned, and one that is not known', { skip }, async () => {
+test('an image without a report, and an unknown image', { skip }, async () => {
   const { images } = await site.get<JsonAnswer<'/coverage'>>('/coverage?part=images&limit=500')
   const { digest } = images!.items.find(({ missing }) => missing.includes('no_report'))!
   const unscanned = await site.visit(`image/${digest}?tab=vulnerabilities`)
@@ -113,7 +113,7 @@ test('an image that nobody scanned, and one that is not known', { skip }, async 
   await broken.close()
 })
 
-test('a package: where it is, and which images nobody looked into', { skip }, async () => {
+test('a package: the images that contain it, and the images without an SBOM', { skip }, async () => {
   const answer = await site.get<JsonAnswer<'/components'>>(
     `/components?name=${encodeURIComponent(LOG4J.name)}&limit=100`,
   )

@@ -1,4 +1,4 @@
-/** A cluster of 43 000 pods: each page asks a few times, for a few bytes, and the broker does not grow. */
+/** A cluster of 43 000 pods: pages stay within their bounds, and the memory of the broker does not grow. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
@@ -14,7 +14,7 @@ const MAX_GROWTH_MIB = 150
 const rssMib = (pid: number) => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 
 describe('43 000 pods', { skip }, () => {
-  // In here, so that nothing is seeded where the tests are skipped.
+  // Inside `describe`, so that nothing is seeded if the tests are skipped.
   const site = visits(() => seededDatabase('pods'))
 
   test('few requests and bytes on every page, and a broker that stays small', async (t) => {

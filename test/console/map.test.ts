@@ -1,4 +1,7 @@
-/** The map: its numbers are those of the API, the address has its state, and the keyboard does what the pointer does. */
+/**
+ * The map: its numbers are those of the API, the address has its state, and the keyboard can do all that the pointer
+ * can.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -11,7 +14,7 @@ import { seededDatabase } from './support/seeded.ts'
 const skip = noBrowser
 const MAX_REQUESTS = 6
 const MAX_BYTES = 300_000
-/** Frames and long tasks are reported and not judged: other tests run beside this one. */
+/** Frames and long tasks are reported without a limit, because other tests run at the same time. */
 const DRAG_MS = 2_000
 
 let broker: ConsoleBroker
@@ -134,7 +137,7 @@ async function findNode(page: Page): Promise<[number, number]> {
   throw new Error('no node is drawn')
 }
 
-test('a poll ends no drag, and another order of the nodes does not move them', { skip }, async () => {
+test('a poll does not end a drag, and another order of the nodes does not move them', { skip }, async () => {
   const opened = await open('')
   const { page } = opened
   await settled(page)
@@ -167,7 +170,7 @@ test('a poll ends no drag, and another order of the nodes does not move them', {
   await opened.close()
 })
 
-/** Answers that are older are asked for again when somebody comes back to the page. */
+/** Reading again on focus needs answers older than the fresh time. */
 const STALE_MS = 5_200
 const COUNT_UNSETTLED = `
   new MutationObserver(() => { if (document.querySelector('canvas').dataset.settled === 'false') unsettled++ })
@@ -220,7 +223,7 @@ test('filters of the address are those of the requests', { skip }, async () => {
   await opened.close()
 })
 
-test('the external peers open into networks, which are within the answer of the API', { skip }, async () => {
+test('the external peers open into networks that are in the answer of the API', { skip }, async () => {
   const opened = await open('')
   const { page } = opened
   await list(page).focus()
@@ -242,7 +245,7 @@ test('the external peers open into networks, which are within the answer of the 
   await opened.close()
 })
 
-test('a namespace too many to open is named', { skip }, async () => {
+test('a namespace beyond the limit of open ones is named', { skip }, async () => {
   const names = Array.from({ length: 41 }, (_, i) => `team-${i}`)
   const opened = await open(`?${names.map((name) => `open=${name}`).join('&')}`)
   await opened.page.getByText('At most 40 namespaces are open at once').waitFor()
@@ -250,13 +253,15 @@ test('a namespace too many to open is named', { skip }, async () => {
   await opened.close()
 })
 
-test('what nothing matches says so', { skip }, async () => {
+test('a filter without a match says so', { skip }, async () => {
   const opened = await open('?namespace=nowhere')
   await opened.page.getByText('No edge matches').waitFor()
   await opened.close()
 })
 
-test('500 nodes: it says what is not drawn, stays within the budgets, and can be dragged', { skip }, async (t) => {
+test('500 nodes: the page says which edges are not drawn, stays within the budgets, and can be dragged', {
+  skip,
+}, async (t) => {
   const namespaces = await largestNamespaces(16)
   const opened = await open('')
   const { page } = opened

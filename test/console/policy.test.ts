@@ -1,4 +1,4 @@
-/** The page of policies: made, edited, tried and downloaded, by the mouse and by the keyboard alone. */
+/** The policy page: generate, edit, try and download, by mouse and by keyboard alone. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
@@ -9,7 +9,7 @@ import { axeViolations, evaluate, launch, noBrowser, openPage, overflowPx, scree
 import { seededDatabase } from './support/seeded.ts'
 
 const CHECKOUT = 'shop/Deployment/checkout'
-/** The capture of its syscalls is partial. */
+/** A workload whose syscall capture is partial. */
 const FX_RATES = 'payments/Deployment/fx-rates'
 const REFUSED = [/answer (400|404|409): /, /console error: Failed to load resource/]
 const MAX_TABS = 80
@@ -41,12 +41,12 @@ async function tryIt(text: string, days: number): Promise<PolicyTrial> {
   return (await answer.json()) as PolicyTrial
 }
 
-/** The text as it is rendered, with the line breaks of blocks. */
+/** The rendered text, with the line breaks of blocks. */
 const seenIn = async (locator: Locator): Promise<string> => (await locator.allInnerTexts()).join('\n')
 
 const editor = (page: Page) => page.getByRole('textbox', { name: 'Policies as YAML' })
 
-/** Waits until an expression is true in the page, whose content security policy lets playwright evaluate none. */
+/** Waits until an expression is true in the page. Playwright's own wait uses `eval`, which the policy forbids. */
 async function holds(page: Page, expression: string): Promise<void> {
   const until = Date.now() + WAIT_MS
   while (!(await evaluate<boolean>(page, `Boolean(${expression})`))) {
@@ -69,7 +69,7 @@ async function tried(page: Page): Promise<void> {
   await holds(page, `document.querySelector('.trial, .untried') && !document.querySelector('.outdated')`)
 }
 
-/** What a person with a screen reader would be told about the focus: role or tag, and name. */
+/** The focused element as a screen reader announces it: role or tag, and name. */
 const FOCUSED = `(() => {
   const { activeElement: one } = document
   const name = one.getAttribute('aria-label') ?? one.labels?.[0]?.textContent ?? one.textContent ?? ''
@@ -87,7 +87,7 @@ async function tabTo(page: Page, wanted: RegExp, key: 'Tab' | 'Shift+Tab' = 'Tab
   assert.fail(`${key} never came to ${wanted}: ${passed.join(' | ')}`)
 }
 
-/** A copy of the text in which no rule lets checkout reach fx-rates; the line that changes, and how. */
+/** Changes a label, so that no rule lets checkout reach fx-rates. Returns the text and the changed line. */
 function withoutFxRates(text: string): { text: string; line: number } {
   const lines = text.split('\n')
   const line = lines.findIndex((one) => /^\s+[\w./-]+: fx-rates$/.test(one))
@@ -196,7 +196,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('show what was changed, line by line', async () => {
+  it('show the changes line by line', async () => {
     const opened = await open(`/${CHECKOUT}`)
     const { page } = opened
     const changed = withoutFxRates(await generated(page))
@@ -219,7 +219,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('say where a text is wrong', async () => {
+  it('show the place of an error in the text', async () => {
     const opened = await open(`/${CHECKOUT}`, { allowed: REFUSED })
     const { page } = opened
     const text = await generated(page)
@@ -243,7 +243,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('say what cannot be judged, and why', async () => {
+  it('list edges that cannot be judged, with the reason', async () => {
     const opened = await open('')
     const { page } = opened
     const text = [
@@ -278,7 +278,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('keep edits and their trial while one looks elsewhere, and ask before the tab loses them', async () => {
+  it('keep edits and their trial while another page is open, and ask before the tab loses them', async () => {
     const opened = await open(`/${CHECKOUT}`)
     const { page } = opened
     const changed = withoutFxRates(await generated(page))
@@ -339,7 +339,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('of syscalls take edits, which are stored nowhere', async () => {
+  it('of syscalls can be edited, and the edits are stored nowhere', async () => {
     const opened = await open(`/${FX_RATES}?tab=seccomp`, { allowed: REFUSED })
     const { page } = opened
     const text = page.getByRole('textbox', { name: /Seccomp profile as/ })
@@ -360,7 +360,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('of a whole profile are listed with what is not available, and why', async () => {
+  it('of a whole profile are listed, with the reason for each that is not available', async () => {
     const opened = await open(`/${CHECKOUT}?tab=export`)
     const { page } = opened
     const table = page.getByRole('table')
@@ -399,7 +399,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     { theme: 'dark', zoom: 2 },
   ] as const
   for (const [name, path] of SHOWN)
-    it(`have a page that anybody can use: ${name}`, async () => {
+    it(`have an accessible page: ${name}`, async () => {
       for (const look of LOOKS) {
         const opened = await open(path, { ...look, allowed: REFUSED })
         const { page } = opened

@@ -1,4 +1,4 @@
-/** The search box and the page of all results, against the answers of the API. */
+/** The search box and the page of all results, compared with the API. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
@@ -47,7 +47,7 @@ test('a slash goes to the box, arrows to a hit, Enter to its page', { skip }, as
   await opened.close()
 })
 
-test('all results by type, with what the search could not look at', { skip }, async () => {
+test('all results by type, with the parts that the search could not cover', { skip }, async () => {
   const opened = await openPage(browser, `${front.url}flows`)
   const { page } = opened
   await page.waitForSelector('.in-sight td a')
@@ -74,7 +74,7 @@ test('all results by type, with what the search could not look at', { skip }, as
 })
 
 for (const theme of ['light', 'dark'] as const)
-  test(`results are accessible and in their width: ${theme}`, { skip }, async () => {
+  test(`results are accessible and no wider than the window: ${theme}`, { skip }, async () => {
     for (const width of [1_280, 320]) {
       const opened = await openPage(browser, `${front.url}search?q=shop`, { theme, width })
       await opened.page.waitForSelector('.hits li')

@@ -1,4 +1,7 @@
-/** The start: its numbers are those of the API, parts fail alone, and an empty broker says how data arrives. */
+/**
+ * The start page: its numbers are those of the API, one failed part does not affect others, and an empty broker says
+ * how data arrives.
+ */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
@@ -42,14 +45,14 @@ describe('a cluster in which something needs a look', () => {
     await close()
   })
 
-  test('a part that fails says so, and the others stand', { skip }, async () => {
+  test('a failed part says so, and the others are shown', { skip }, async () => {
     const opened = await site.visit('nodes', { allowed: REFUSED })
     const { page } = opened
     await page.route('**/seccomp/denials*', (route) => route.fulfill({ status: 500, body: 'internal error' }))
     await page.route('**/coverage*', (route) => route.fulfill({ status: 503, body: 'database busy: x' }))
     await page.getByRole('link', { name: 'Start' }).click()
     await page.getByRole('heading', { name: 'Could not be asked' }).waitFor()
-    // A broker that is busy is asked three times before that is said.
+    // A busy broker is asked three times before the failure is shown.
     await page.getByText('Silent nodes, Images without a report').waitFor()
     const failed = await textsOf(page, '[role=alert]')
     assert.ok(

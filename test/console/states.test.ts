@@ -1,4 +1,4 @@
-/** The console when things go wrong: no token, no broker, no room, nothing stored, and another release. */
+/** The console when things fail: no token, no broker, no capacity, no data, and a newer release. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page, Route } from 'playwright-core'
@@ -14,7 +14,7 @@ const READ = TOKENS.BROKER_TOKEN_READ
 const NARROW_PX = 320
 const BUSY = [/^answer 503: /, /^console error: Failed to load resource.* 503/]
 const LOST = [...REFUSED, /^request failed: /]
-/** What is done every half minute is done every second and a half. */
+/** Polls run twenty times as often. */
 const POLL_FASTER = `{
   const plain = window.setInterval
   window.setInterval = (run, ms, ...rest) => plain(run, ms >= 10_000 ? ms / 20 : ms, ...rest)
@@ -29,11 +29,11 @@ const NODES = /\/node\/status$/
 
 let browser: Browser
 let databaseUrl: string
-/** One asks for tokens, the other for none. */
+/** One broker asks for tokens, the other for none. */
 let guarded: ConsoleBroker
 let open: ConsoleBroker
 
-// Not inside the hook before the tests: it would run with that one.
+// Registered here: inside `before` it would run when that hook ends.
 after(async () => {
   await guarded?.stop()
   await open?.stop()
@@ -68,7 +68,7 @@ async function postFlow(): Promise<string> {
   return uuid
 }
 
-/** Opens a page that polls faster; `arrange` runs before its first request. */
+/** Opens a page with faster polling. `arrange` runs before its first request. */
 async function visit(
   url: string,
   { arrange, allowed = REFUSED }: { arrange?: (page: Page) => Promise<unknown>; allowed?: readonly RegExp[] } = {},
@@ -94,7 +94,7 @@ async function looksRight(page: Page): Promise<void> {
   await page.emulateMedia({ colorScheme: 'light' })
 }
 
-/** Types a token and goes on, without the mouse. */
+/** Types a token and submits it by keyboard. */
 async function typeToken(page: Page, token: string, { keep = false } = {}): Promise<void> {
   await page.keyboard.press('Tab')
   await page.keyboard.type(token)
@@ -119,7 +119,7 @@ async function storedBy(page: Page): Promise<Stored> {
   return JSON.parse(await evaluate<string>(page, text)) as Stored
 }
 
-/** The place of a follow of the same flows in a database of another name. */
+/** A resume token for the same flows in a database with another name. */
 async function foreignPlace(url: string): Promise<string> {
   const stream = new AbortController()
   const answer = await fetch(url, { signal: stream.signal })
@@ -134,7 +134,7 @@ async function foreignPlace(url: string): Promise<string> {
   throw new Error(`no place in ${text}`)
 }
 
-// Most of the time they wait.
+// These tests mostly wait, so several run at once.
 describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
   it('a token is asked for, by keyboard alone, and forgotten unless it is kept', async () => {
     const opened = await visit(`${guarded.url}/console/nodes?since=1h`)
@@ -169,7 +169,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     const opened = await visit(`${guarded.url}/console/nodes`)
     const { page } = opened
     await heading(page, 'Read token')
-    // All tokens of this broker may read. One that may not is refused in these words.
+    // All tokens of this broker may read, so the refusal is made up.
     const refusal = "token lacks the 'read' scope"
     await page.route(NODES, (route) => route.fulfill({ status: 403, contentType: 'text/plain', body: refusal }), {
       times: 1,
@@ -244,7 +244,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await opened.close()
   })
 
-  it('without data a page asks again by itself, also one that does not poll', async () => {
+  it('without data a page reads again automatically, even if it does not poll', async () => {
     let isAway = true
     const opened = await visit(`${open.url}/console/workload/shop/Deployment/web?tab=changes`, {
       allowed: LOST,
@@ -260,7 +260,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await opened.close()
   })
 
-  it('a busy broker: a short wait is not worth a word, a long one is', async () => {
+  it('a busy broker: a short wait is not shown, a long one is', async () => {
     const busy = (seconds: number) => (route: Route) =>
       route.fulfill({
         ...{ status: 503, headers: { 'retry-after': `${seconds}`, 'content-type': 'text/plain' } },
@@ -280,7 +280,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await opened.close()
   })
 
-  it('a workload that never was, and a page that never was', async () => {
+  it('an unknown workload, and an unknown page', async () => {
     const opened = await visit(`${open.url}/console/workload/shop/Deployment/never`)
     const { page } = opened
     await page.getByText('Not found').waitFor()
@@ -293,7 +293,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await opened.close()
   })
 
-  it('a follow of flows whose place is of another database starts again', async () => {
+  it('a follow whose resume token is from another database starts again', async () => {
     const opened = await visit(`${open.url}/console/flows?live=true`, {
       arrange: (page) =>
         page.route(
@@ -316,7 +316,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await opened.close()
   })
 
-  it('code of another release: the failure loads the console anew', async () => {
+  it('code of another release: the failure offers to load the console again', async () => {
     const opened = await visit(`${open.url}/console/nodes`, { allowed: LOST })
     const { page } = opened
     await nodeRow(page).waitFor()
@@ -333,7 +333,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await opened.close()
   })
 
-  it('behind the edge proxy nobody is asked for a token, and all works', async () => {
+  it('behind the edge proxy no token is asked for, and everything works', async () => {
     const edge = await startConsoleEdge(guarded.url, READ)
     const opened = await visit(`${edge}/`, { allowed: BUSY })
     const { page } = opened
@@ -357,7 +357,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await page.getByRole('textbox', { name: 'Policies as YAML' }).fill(POLICY)
     await page.getByRole('button', { name: 'Try it' }).click()
     await page.locator('.trial').waitFor()
-    // What was asked for by hand is not asked for again by itself, and the page does not say so.
+    // An action by button is not repeated automatically, and the page does not say that it would be.
     await page.route(/\/networkpolicy\/try/, (route) => route.fulfill({ status: 503, body: 'too many trials' }))
     await page.getByRole('button', { name: 'Try it' }).click()
     await page.getByText('The broker is busy').waitFor()

@@ -1,4 +1,4 @@
-/** The list of workloads and the dossier of a workload, against the API, by the mouse and by the keyboard. */
+/** The list of workloads and the dossier, compared with the API, by mouse and by keyboard. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
@@ -20,13 +20,13 @@ import { freshen } from './support/fresh.ts'
 import { seededDatabase } from './support/seeded.ts'
 
 const CHECKOUT = 'shop/Deployment/checkout'
-/** It waits for CPU, because of platform/Deployment/image-builder. */
+/** A workload that waits for CPU because of platform/Deployment/image-builder. */
 const STOREFRONT = 'shop/Deployment/storefront'
-/** Nobody signed its image. */
+/** A workload with an unsigned image. */
 const CARD_VAULT = 'payments/Deployment/card-vault'
-/** Its syscalls are not all recorded. */
+/** A workload with a partial syscall capture. */
 const FX_RATES = 'payments/Deployment/fx-rates'
-/** Its connections are not answered. */
+/** A workload whose connections are not answered. */
 const LEDGER = 'payments/Deployment/ledger'
 const LOG4SHELL = 'CVE-2021-44228'
 const TABS = ['', 'flows', 'vulnerabilities', 'seccomp', 'runtime', 'compute', 'trust', 'changes'] as const
@@ -55,7 +55,7 @@ after(async () => {
   if (!noBrowser) await broker.stop()
 })
 
-/** A sample counts for little more than a minute, and the tests before take longer. */
+/** A sample is shown for little more than a minute, which the earlier tests take, so it is posted again. */
 async function sampleAgain(): Promise<void> {
   const sql = openPool(databaseUrl, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
   await freshen(sql)
@@ -67,14 +67,14 @@ const get = async <T>(path: string): Promise<T> => (await fetch(`${broker.url}${
 async function settled(page: Page): Promise<void> {
   await page.locator('h1').waitFor()
   await page.waitForLoadState('networkidle')
-  // A part that was loaded may begin to load another one.
+  // A loaded part may start to load another one.
   for (let quiet = 0; quiet < QUIET_LOOKS; ) {
     await page.waitForTimeout(LOOK_MS)
     quiet = (await page.locator('.loading').count()) === 0 ? quiet + 1 : 0
   }
 }
 
-/** Opens a page of the console and waits for all of its answers. */
+/** Opens a page of the console and waits until all of its reads are answered. */
 async function open(path: string, options: PageOptions = {}) {
   const opened = await openPage(browser, `${broker.url}/console/${path}`, options)
   await settled(opened.page)
@@ -83,7 +83,7 @@ async function open(path: string, options: PageOptions = {}) {
 
 const workload = (name: string, tab: string, query = '') => `workload/${name}?tab=${tab}${query}`
 
-/** The text of a column of a table, by the names of both. */
+/** The texts of a column, by the names of the table and the column. */
 async function column(page: Page, table: string, title: string): Promise<string[]> {
   const frame = page.locator(`section.table-frame[aria-label="${table}"]`)
   const titles = await frame.locator('thead th').allInnerTexts()
@@ -157,7 +157,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
       }
     })
 
-  it('say what needs a look first, and lead to its rows by keyboard alone', async () => {
+  it('show the most urgent dimension first, and lead to its rows by keyboard alone', async () => {
     const opened = await open(`workload/${CHECKOUT}`)
     const { page } = opened
     const { attention, posture } = await get<Profile>(`/workloads/${CHECKOUT}/profile`)
@@ -204,7 +204,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('say that the finding of an old link is not there', async () => {
+  it('say that the finding of an old link no longer exists', async () => {
     const opened = await open(workload(CHECKOUT, 'vulnerabilities', '&finding=CVE-1999-0001+nothing+1'))
     await opened.page.getByText('is not among those that were read').waitFor()
     await opened.close()
@@ -242,13 +242,13 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     ])
     assert.equal(file.suggestedFilename(), 'deployment-fx-rates.yaml')
     assert.equal(readFileSync(await file.path(), 'utf8'), text)
-    // Another choice makes the shown document an old one.
+    // After another choice the shown document is outdated.
     await page.getByLabel('Format').selectOption('json')
     await shown.waitFor({ state: 'detached' })
     await opened.close()
   })
 
-  it('tell who made them wait, chart each minute, and have the same as a table', async () => {
+  it('show the culprits of their waits, chart each minute, and have the same as a table', async () => {
     await sampleAgain()
     const opened = await open(workload(STOREFRONT, 'compute'))
     const { page } = opened
@@ -285,7 +285,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('show what ran, whether the list is complete, and what was refused', async () => {
+  it('show executed files, whether the list is complete, and refused capabilities', async () => {
     const opened = await open(workload(CHECKOUT, 'runtime', '&kind=exec'))
     const { page } = opened
     const runtime = await get<JsonAnswer<'/workloads/{namespace}/{kind}/{name}/runtime'>>(
@@ -305,7 +305,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('show callers, callees and what was not answered', async () => {
+  it('show callers, callees and unanswered connections', async () => {
     const opened = await open(workload(LEDGER, 'flows'))
     const { page } = opened
     const edges = await get<JsonAnswer<'/flows/edges'>>(`/flows/edges?workload=${LEDGER}&verdict=DROP`)
@@ -327,7 +327,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('say what changed between two dates, and what was not recorded then', async () => {
+  it('show changes between two dates, and parts that were not recorded then', async () => {
     const opened = await open(workload(CHECKOUT, 'changes'))
     const { page } = opened
     const diff = await get<JsonAnswer<'/workloads/{namespace}/{kind}/{name}/diff'>>(
@@ -364,7 +364,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
     await opened.close()
   })
 
-  it('that nobody knows are not found', async () => {
+  it('that are unknown are not found', async () => {
     const opened = await open('workload/shop/Deployment/no-such-name', { allowed: REFUSED })
     await opened.page.getByText('Not found').waitFor()
     await opened.close()

@@ -43,7 +43,7 @@ async function fetchRaw(line: string, ...fields: string[]) {
   return { status, headers, body }
 }
 
-test('the page answers / and every view, with the headers of security, and the broker hears nothing', async () => {
+test('the page answers / and every view, with the headers of security, and no request reaches the broker', async () => {
   for (const path of PAGES) {
     const { status, headers, body } = await fetchRaw(`GET ${path}`, 'X-Request-Id: request-of-test', 'Cookie: a=b')
     assert.deepEqual([status, body], [200, page('proxy')], path)
@@ -141,7 +141,7 @@ test('policies may be tried, with the longest body that the broker takes', async
   assert.deepEqual(heard(), [['POST', TRY, MAX_POLICIES_BYTES]])
   assert.equal((await request(edge.url + TRY, { method: 'POST', body: `${longest}x` })).status, 413)
   assert.deepEqual(heard(), [])
-  // The length is not known before: the broker gets at most the beginning, and its request is destroyed.
+  // The length is not known in advance: the broker gets at most the beginning, and its request is destroyed.
   const chunked = `${(longest.length + 1).toString(16)}\r\n${longest}x\r\n0\r\n\r\n`
   const head = `POST ${TRY} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`
   const late = await exchange(edge.port, head + chunked)
@@ -167,7 +167,7 @@ test('without the console nothing changes: / is the page of links, and no policy
   assert.deepEqual([status, headers.allow, heard()], [405, 'GET, HEAD', []])
 })
 
-test('names that are not of this proxy get 421, for pages and assets, too', async () => {
+test('host names of other servers get 421, for pages and assets too', async () => {
   const strict = await startEdge(upstream.url, { ALLOWED_HOSTS: 'ui.example' }, { consoleFiles: openFolder('proxy') })
   for (const path of ['/', '/console', '/console/', DEEP, ASSET]) {
     for (const [host, status] of [

@@ -295,7 +295,7 @@ export class Generator {
     }
   }
 
-  /** Below the console, of parts that servers of files have misread: any answer but the content of another file. */
+  /** Paths below the console with parts that file servers have misread. Any answer is fine except another file. */
   #strangeTarget(): string {
     return `/console/${Array.from({ length: 1 + this.#below(8) }, () => this.#one(CONSOLE_PARTS)).join('')}`
   }

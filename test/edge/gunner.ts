@@ -166,7 +166,7 @@ function bodyLength(head: string): number {
 }
 
 /**
- * Whether a 200 has the body of the broker or of a file of the console, the right one where that is known, and an empty
+ * Whether a 200 has the body of the broker or of a console file (the right one, if that is known), and an empty
  * answer is empty. Other answers are the texts of refusals.
  */
 function isExpectedBody(shot: Shot | undefined, status: number, body: string, bodies: Bodies): boolean {

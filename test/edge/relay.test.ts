@@ -221,7 +221,7 @@ test('a compressed answer passes unchanged', async () => {
   assert.equal(gunzipSync(Buffer.concat(chunks)).toString(), LIST)
 })
 
-test('flows are followed line by line: each passes before the next is written, and heartbeats keep the stream', async () => {
+test('followed flows arrive line by line, before the next is written, and heartbeats keep the stream open', async () => {
   const idleMs = 400
   let write = (_: string) => {}
   const upstream = await startUpstream((incoming, outgoing) => {
@@ -251,7 +251,7 @@ test('flows are followed line by line: each passes before the next is written, a
     await until(`line ${i} has passed`, () => text.endsWith(line))
   }
   assert.equal(hasEnded, false)
-  // Without a line the proxy takes the broker for gone, and the client sees that the stream was cut.
+  // Without a line the proxy considers the broker gone, and the client sees a broken stream.
   await until('the stream is cut', () => hasEnded)
   assert.equal(incoming.complete, false)
 })

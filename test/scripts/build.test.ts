@@ -245,7 +245,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
 })
 
 describe('npm start', { timeout: 900_000 }, () => {
-  test('prints at most ten lines on a terminal; the last ones name the addresses, a first request, the data folder and how to stop', {
+  test('prints at most ten lines on a terminal, the last with addresses, a request, the data folder and how to stop', {
     skip: noScript,
   }, async (t) => {
     await build(t)

@@ -1,20 +1,20 @@
-/** Two hooks that Preact has only in its layer for React, of which nothing else is needed. */
+/** Small hooks. Preact has the store hook only in its compatibility layer for React, which the console does not use. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 
-/** Renders again when the value of a store outside of the components changes. */
+/** Renders the component again when the value of a store changes. */
 export function useSyncExternalStore<T>(subscribe: (listener: () => void) => () => void, snapshot: () => T): T {
   const [value, setValue] = useState(snapshot)
   useEffect(() => {
     const update = () => setValue(() => snapshot())
-    // It may have changed between the render and this effect.
+    // The value may have changed between the render and this effect.
     update()
     return subscribe(update)
-    // The functions of a store do not change.
+    // The functions of a store stay the same.
   }, [])
   return value
 }
 
-/** The value once it has not changed for some time, as while somebody types. */
+/** The value after it has not changed for some time, for example while the user types. */
 export function useSettled<T>(value: T, ms: number): T {
   const [settled, setSettled] = useState(value)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -25,7 +25,7 @@ export function useSettled<T>(value: T, ms: number): T {
   return settled
 }
 
-/** The time of now in milliseconds, which moves on in steps, so that ages on the page stay right. */
+/** The current time in milliseconds. It advances in steps, so that ages on the page stay right. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {
@@ -35,7 +35,7 @@ export function useNow(everyMs: number): number {
   return now
 }
 
-/** Whether a media query holds, such as that the screen is narrow. */
+/** Whether a media query matches, for example a narrow screen. */
 export function useMedia(query: string): boolean {
   const [holds, setHolds] = useState(() => window.matchMedia(query).matches)
   useEffect(() => {

@@ -1,22 +1,22 @@
 /**
- * The router: the address bar is the state. Every view is a path below the base, with its filters and its time window as
- * query parameters, so that a copied address shows a colleague the same.
+ * The router. The address bar is the state: each view has a path below the base, with its filters and time window as
+ * query parameters. A copied address therefore shows the same view to a colleague.
  */
 import { useSyncExternalStore } from './hooks.ts'
 
-/** Where the console is served, with a slash at the end. The edge proxy serves it at `/` as well. */
+/** The base path, with a slash at the end. The edge proxy also serves the console at `/`. */
 export const BASE = import.meta.env.BASE_URL
 
 export interface Place {
-  /** Decoded segments below the base: `['workload', 'shop', 'Deployment', 'api']`; none is the start page. */
+  /** Decoded segments below the base: `['workload', 'shop', 'Deployment', 'api']`; empty for the start page. */
   readonly segments: readonly string[]
   readonly query: URLSearchParams
 }
 
-/** Query parameters; an array repeats the parameter, and a blank value leaves it out. */
+/** Query parameters. An array repeats the parameter; an empty value leaves it out. */
 export type Query = Readonly<Record<string, string | readonly string[] | null | undefined>>
 
-/** These belong to the whole console, and links keep them. */
+/** Parameters of the whole console, which links keep. */
 const KEPT = ['since', 'until']
 
 const listeners = new Set<() => void>()
@@ -42,7 +42,7 @@ function changed(): void {
   for (const listener of listeners) listener()
 }
 
-/** The current place; the component renders again when it changes. */
+/** The current place. The component renders again when it changes. */
 export function usePlace(): Place {
   return useSyncExternalStore(
     (listener) => {
@@ -53,7 +53,7 @@ export function usePlace(): Place {
   )
 }
 
-/** An address of the console, which keeps the time window unless `query` has one. */
+/** An address of the console. It keeps the time window unless `query` has one. */
 export function href(segments: readonly string[], query: Query = {}): string {
   const kept = KEPT.flatMap((name) => {
     const value = current.query.get(name)
@@ -62,7 +62,7 @@ export function href(segments: readonly string[], query: Query = {}): string {
   return address(segments, toParameters(query, new URLSearchParams(kept.map(([name, value]) => [name, value]))))
 }
 
-/** The address of the current page with some parameters replaced; a blank value removes one. */
+/** The current address with some parameters replaced; an empty value removes one. */
 export function hrefWith(query: Query): string {
   const parameters = new URLSearchParams(current.query)
   for (const name of Object.keys(query)) parameters.delete(name)
@@ -80,12 +80,12 @@ function address(segments: readonly string[], parameters: URLSearchParams): stri
   return `${BASE}${segments.map(encodeSegment).join('/')}${text === '' ? '' : `?${text}`}`
 }
 
-/** Keeps `:`, as in a digest: the edge proxy refuses encoded paths. */
+/** Leaves `:` unencoded, as in digests, because the edge proxy refuses encoded paths. */
 export function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replaceAll('%3A', ':').replaceAll('%40', '@')
 }
 
-/** Goes to an address of the console. `replace` leaves no step behind for the back button, as while typing. */
+/** Goes to an address of the console. `replace` adds no entry to the history, for example while the user types. */
 export function go(to: string, { replace = false }: { replace?: boolean } = {}): void {
   if (to === `${window.location.pathname}${window.location.search}`) return
   const before = window.location.pathname
@@ -95,7 +95,7 @@ export function go(to: string, { replace = false }: { replace?: boolean } = {}):
   if (window.location.pathname !== before) window.scrollTo(0, 0)
 }
 
-/** Makes links of the console change the page without loading it anew, and follows the back button. */
+/** Handles clicks on links of the console without loading the page again, and the back button. */
 export function startRouter(): void {
   window.addEventListener('popstate', changed)
   document.addEventListener('click', (event) => {

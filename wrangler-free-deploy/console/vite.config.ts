@@ -1,4 +1,4 @@
-/** The build of the console: `npm run build` calls it, and the broker and the edge proxy serve its output. */
+/** The build of the console, for `npm run build`. The broker and the edge proxy serve its output. */
 import { defineConfig } from 'vite'
 
 export default defineConfig({
@@ -7,7 +7,7 @@ export default defineConfig({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     target: 'es2022',
-    // The first with `light-dark()`: what would replace it for older ones follows the system, not the chosen theme.
+    // The first versions with `light-dark()`: its polyfill for older ones follows the system, not the chosen theme.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     // The content security policy allows no inline data.
     assetsInlineLimit: 0,
@@ -15,6 +15,6 @@ export default defineConfig({
     emptyOutDir: true,
   },
   worker: { format: 'es' },
-  // `npm run console:dev` shows changes at once; what is not the console comes from the broker.
+  // `npm run console:dev` reloads after changes. Requests outside of `/console/` go to the broker.
   server: { proxy: { '^/(?!console/)': process.env.BROKER_URL ?? 'http://localhost:9090' } },
 })

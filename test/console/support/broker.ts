@@ -9,7 +9,7 @@ const SERVER = 'dist/lib/server.js'
 const KEPT_STDERR_CHARS = 20_000
 const KILL_AFTER_MS = 10_000
 
-/** What a broker with tokens asks for. */
+/** The tokens of a broker that asks for them. */
 export const TOKENS = {
   BROKER_TOKEN_READ: 'read-token-of-the-console-tests',
   BROKER_TOKEN_INGEST: 'ingest-token-of-the-console-tests',
@@ -23,17 +23,17 @@ export interface ConsoleBroker {
   readonly pid: number
   readonly stderr: string
   readonly hasExited: boolean
-  /** Without waiting, by default with SIGKILL. */
+  /** Sends a signal, by default SIGKILL, and does not wait. */
   kill(signal?: NodeJS.Signals): void
-  /** Sends SIGTERM and waits for the end. */
+  /** Sends SIGTERM and waits until the process has ended. */
   stop(): Promise<void>
 }
 
 export interface ConsoleBrokerOptions {
   readonly databaseUrl: string
-  /** Whether it asks for `TOKENS`; by default it asks for none. */
+  /** Whether it asks for `TOKENS`; false by default. */
   readonly tokens?: boolean
-  /** By default a free one. */
+  /** A free one by default. */
   readonly port?: number
   readonly env?: NodeJS.ProcessEnv
 }
@@ -44,8 +44,8 @@ process.on('exit', () => {
 })
 
 /**
- * Starts it on the loopback address and waits until it is ready. It runs no jobs: these would mark pods dead that
- * nobody posts, and delete what is old.
+ * Starts the broker on the loopback address and waits until it is ready. It runs no jobs: they would mark pods as dead
+ * that nobody posts, and delete old data.
  */
 export async function startConsoleBroker(options: ConsoleBrokerOptions): Promise<ConsoleBroker> {
   const { databaseUrl, tokens = false, port = 0, env = {} } = options

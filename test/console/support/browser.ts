@@ -1,4 +1,4 @@
-/** Debian's Chromium, driven by playwright-core, with pages on which nothing may go wrong. */
+/** Debian's Chromium, driven by playwright-core. Any fault on a page fails its test. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const DEFAULT_WIDTH_PX = 1_280
 const SCREENSHOTS = process.env.SCREENSHOTS ?? fileURLToPath(new URL('../screenshots', import.meta.url))
 
 const ARGS = [
-  // Chromium refuses its sandbox to root, which tests in a container are.
+  // Chromium's sandbox does not run as root, the user of tests in a container.
   ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
   ...['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
   ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage', '--hide-scrollbars'],
@@ -35,7 +35,7 @@ export function findChromium(): string | null {
   return null
 }
 
-/** For the option `skip` of tests: why they cannot run here, or false. */
+/** The reason why browser tests cannot run here, for the option `skip`; false if they can. */
 export const noBrowser: string | false =
   findChromium() === null ? 'no Chromium: install the package chromium, or set CHROMIUM' : false
 
@@ -64,21 +64,21 @@ export interface PageOptions {
   readonly forcedColors?: boolean
   /** 2 shows the page as a zoom of 200 % does: half as many CSS pixels, each twice as wide. */
   readonly zoom?: number
-  /** By default UTC, so that screenshots are alike. */
+  /** UTC by default, so that screenshots are reproducible. */
   readonly timezone?: string
-  /** What may go wrong on this page: problems that match are left out. */
+  /** Patterns of expected faults, which are ignored. */
   readonly allowed?: readonly RegExp[]
-  /** Other origins that may be asked, for tests of the harness. */
+  /** Other origins that the page may request, for tests of the harness. */
   readonly origins?: readonly string[]
 }
 
 export interface OpenPage {
   readonly page: Page
-  /** What went wrong so far, a line each. */
+  /** The faults so far, one per line. */
   readonly problems: readonly string[]
-  /** Fails if anything went wrong: to be called at the end of a test, and before the page is closed. */
+  /** Fails if there was a fault. Call it at the end of a test, before the page is closed. */
   check(): void
-  /** Checks, and closes the page with all that it stored. */
+  /** Checks, and closes the page with its storage. */
   close(): Promise<void>
 }
 
@@ -144,7 +144,7 @@ async function watch(
       note(`request to another origin: ${request.url()}`)
   })
   context.on('requestfailed', (request) => {
-    // The page gave up a request of its own, as on going to another page.
+    // The page aborted its own request, for example when it was left.
     if (request.failure()?.errorText !== 'net::ERR_ABORTED')
       note(`request failed: ${request.url()} ${request.failure()?.errorText}`)
   })
@@ -155,7 +155,7 @@ async function watch(
 
 let axeSource: string | undefined
 
-/** The rules that a page must keep; a rule that is turned off needs a reason beside it. */
+/** The rules that a page must follow. A disabled rule needs a reason. */
 const AXE_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 /**
@@ -175,7 +175,7 @@ export async function evaluate<T>(page: Page, expression: string): Promise<T> {
   }
 }
 
-/** What axe-core finds wrong, a line for each element. */
+/** The violations that axe-core finds, one line per element. */
 export async function axeViolations(page: Page): Promise<string[]> {
   axeSource ??= readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
   await evaluate(page, `${axeSource}; undefined`)
@@ -190,7 +190,7 @@ export async function axeViolations(page: Page): Promise<string[]> {
   )
 }
 
-/** By how much the page is wider than its window, in CSS pixels. */
+/** Overflow of the page beyond its window, in CSS pixels. */
 export const overflowPx = (page: Page): Promise<number> =>
   evaluate(page, 'document.documentElement.scrollWidth - document.documentElement.clientWidth')
 

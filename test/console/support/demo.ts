@@ -1,10 +1,9 @@
 /**
- * A broker with a seeded cluster to look at: `npx tsx test/console/support/demo.ts`. It prints its address and runs
- * until SIGTERM or SIGINT; npx does not pass on SIGTERM, so scripts start it with `node --import tsx`. Build first
- * (`npm run build`). Options: `--port N`; `--seed cluster|pods|hostile`; `--tokens`
- * to have it ask for tokens, which it prints; `--data DIR` to keep the database there and start in seconds the next
- * time. In a kept database nodes stay live, but flows, findings and charts are as old as the seed: delete the folder for
- * new ones.
+ * Runs a broker with a seeded cluster: `npx tsx test/console/support/demo.ts`. It prints its address and runs until
+ * SIGTERM or SIGINT. npx does not forward SIGTERM, so scripts start it with `node --import tsx`. Build first (`npm run
+ * build`). Options: `--port N`; `--seed cluster|pods|hostile`; `--tokens` to ask for tokens, which it prints; `--data
+ * DIR` to keep the database there, so that the next start takes seconds. In a kept database nodes stay live, but flows,
+ * findings and charts are as old as the seed; delete the folder for new data.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

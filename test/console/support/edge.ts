@@ -1,4 +1,4 @@
-/** The compiled edge proxy as a process of its own, with the console, for tests in a browser. */
+/** Runs the compiled edge proxy with the console as a process, for tests in a browser. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'

@@ -1,9 +1,9 @@
-/** Reports again what agents report all the time, so that seeded nodes and containers do not fall silent. */
+/** Repeats the regular posts of agents, so that seeded nodes and containers do not fall silent. */
 import type postgres from 'postgres'
 
 /**
- * Nodes that were live at the end of the seed stay live. Flows, findings and history keep their times and age. `age`
- * shifts what was newest then: at the first call it is the time since the seed.
+ * Keeps nodes live that were live at the end of the seed. Flows, findings and history keep their times. `age` shifts
+ * the newest times: at the first call it is the time since the seed.
  */
 export async function freshen(sql: postgres.Sql): Promise<void> {
   const now = `now() at time zone 'utc'`

@@ -1,6 +1,6 @@
 /**
- * The built console in front of a broker, or of answers that a test makes up: for refusals that a real broker gives
- * rarely, and for lists that are longer than a seed.
+ * The built console in front of a broker, or of answers that a test makes up: for refusals that a real broker rarely
+ * gives, and for lists longer than a seed.
  */
 import { createReadStream, existsSync } from 'node:fs'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 
 const FILES = fileURLToPath(new URL('../../../dist/console', import.meta.url))
 const BASE = '/console/'
-/** That of the console. */
+/** The content security policy of the console. */
 const POLICY = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
   ...["worker-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
@@ -19,15 +19,15 @@ const POLICY = [
 ].join('; ')
 const TYPES: Readonly<Record<string, string>> = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }
 
-/** Answers a request, and returns whether it did. */
+/** Answers a request; returns false if it left that to the broker. */
 export type Answer = (url: URL, request: IncomingMessage, response: ServerResponse) => boolean
 
 export interface Front {
-  /** With the path of the console, and a slash at the end. */
+  /** URL of the console, with a slash at the end. */
   readonly url: string
-  /** Asked before the broker; may be replaced at any time. */
+  /** Called before the broker is asked. A test may replace it at any time. */
   answer: Answer
-  /** All that was forwarded or made up, in order. */
+  /** All requests, forwarded or answered, in order. */
   readonly asked: readonly URL[]
 }
 
@@ -40,7 +40,7 @@ after(() => {
   }
 })
 
-/** It ends with the test file. Without `broker`, what `answer` leaves is 404. */
+/** Ends with the test file. Without `broker`, requests that `answer` leaves get 404. */
 export async function startFront(broker: string | null, answer: Answer = () => false): Promise<Front> {
   const asked: URL[] = []
   const server = http.createServer((request, response) => {

@@ -1,6 +1,6 @@
 /**
- * Fills an empty, migrated database with a cluster as one meets it: `seedCluster` has 50 nodes, 2 000 workloads and
- * 200 000 flows with something of every capability, and the story of `seed/story.ts`.
+ * Fills an empty, migrated database with a realistic cluster: `seedCluster` has 50 nodes, 2 000 workloads and 200 000
+ * flows, data of every capability, and the story of `seed/story.ts`.
  */
 import type { Connection } from '../../../lib/db/driver-options.ts'
 import {
@@ -43,11 +43,11 @@ import { postImages } from './seed/supply-chain.ts'
 export interface SeedScale {
   readonly nodes: number
   readonly flows: number
-  /** Minutes of CPU and memory of every container. */
+  /** Minutes of CPU and memory for each container. */
   readonly minutes: number
 }
 
-/** How old most of the cluster is. */
+/** Age of most of the cluster. */
 const PAST_DAYS = 24
 
 export const CLUSTER: SeedScale = { nodes: 50, flows: 200_000, minutes: 6 }
@@ -127,7 +127,7 @@ export async function seedCluster(
 const PODS_PER_NODE = 110
 const FLOWS_OF_PODS = 20_000
 
-/** A cluster with so many pods and little else: their owners, images and a few flows, on 110 pods a node. */
+/** A cluster with a given number of pods and little else: owners, images and a few flows, at 110 pods per node. */
 export async function seedPods(connection: Connection, pods: number): Promise<void> {
   const site = await openSite(connection)
   try {
@@ -144,7 +144,7 @@ export async function seedPods(connection: Connection, pods: number): Promise<vo
   }
 }
 
-/** Nothing but hostile records, with all that jobs derive from them. */
+/** Hostile records only, with the data that jobs derive from them. */
 export async function seedHostile(connection: Connection): Promise<void> {
   const site = await openSite(connection)
   try {
@@ -162,7 +162,7 @@ export async function seedHostile(connection: Connection): Promise<void> {
 
 const MANY_PODS = 43_000
 
-/** What a database can be filled with, by name. */
+/** The seeds by name. */
 export const SEEDS = {
   cluster: (connection: Connection) => seedCluster(connection),
   pods: (connection: Connection) => seedPods(connection, MANY_PODS),

@@ -1,6 +1,6 @@
 /**
- * Databases with a seed, for tests. The first test file of a run that asks for a seed makes it in a database of the
- * run's server; all files get copies of it, which take a second.
+ * Seeded databases for tests. The first test file of a run that needs a seed creates it in a database of the run's
+ * server. All files get copies of it, which take a second.
  */
 import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
@@ -16,7 +16,7 @@ after(async () => {
   for (const drop of leftOpen) await drop()
 })
 
-/** The server of scripts/test.mjs. */
+/** The server that scripts/test.mjs started. */
 function runServer(): { url: string; template: string } {
   const { BROKER_TEST_URL: url, BROKER_TEST_TEMPLATE: template } = process.env
   if (!url || !template) throw new Error('run these tests with `npm run test:console` or `npm test <file>`')
@@ -24,8 +24,8 @@ function runServer(): { url: string; template: string } {
 }
 
 /**
- * The URL of a database with this seed, which nothing else uses. Nodes and containers of the seed that were live are
- * live now. It is dropped at the end of the test file; end brokers before.
+ * The URL of a private database with this seed. Nodes and containers that were live in the seed are live now. It is
+ * dropped at the end of the test file; stop brokers before.
  */
 export async function seededDatabase(seed: Seed): Promise<string> {
   const { url, template } = runServer()
@@ -33,7 +33,7 @@ export async function seededDatabase(seed: Seed): Promise<string> {
   const copy = `${source}_${randomBytes(4).toString('hex')}`
   const sql = openPool(url, options)
   try {
-    // Test files run at the same time: the lock is held while one of them seeds, and while a copy is made.
+    // Test files run at the same time: a lock is held while one of them seeds or copies.
     await sql`select pg_advisory_lock(hashtext(${source}))`
     const [known] = await sql<{ is_ready: boolean }[]>`
       select coalesce((select not datallowconn from pg_database where datname = ${source}), false) as is_ready`

@@ -1,4 +1,4 @@
-/** The seeded cluster with a broker and a browser, for tests of the pages that list things. */
+/** A seeded cluster with a broker and a browser, for tests of the pages with lists. */
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -16,14 +16,14 @@ import {
 } from './browser.ts'
 import { seededDatabase } from './seeded.ts'
 
-/** Bounds of a page, on large clusters too. */
+/** Limits for a page, on large clusters too. */
 const MAX_REQUESTS = 6
 const MAX_BYTES = 300_000
 const NARROW_PX = 320
 const QUIET_LOOKS = 4
 const LOOK_MS = 60
 
-/** What a page says of itself when an answer of the broker is an error. */
+/** Console messages after an error answer of the broker. */
 export const REFUSED = [/^answer \d+: /, /^console error: Failed to load resource/]
 
 export interface Visits {
@@ -31,27 +31,27 @@ export interface Visits {
   readonly browser: Browser
   /** An answer of the broker. */
   get<T>(path: string): Promise<T>
-  /** Opens a page of the console, and waits until it reads nothing. */
+  /** Opens a page of the console, and waits until it has loaded. */
   visit(path: string, options?: PageOptions): Promise<OpenPage>
-  /** Visits it in both themes, wide and narrow: nothing goes wrong, and axe-core finds nothing. */
+  /** Visits the page in both themes and two widths; fails on any fault or violation of axe-core. */
   looksRight(path: string, options?: PageOptions): Promise<void>
-  /** Visits it, fails if it asks more often or for more bytes than a page may, and returns what it took. */
+  /** Visits the page, and fails if it needs more requests or bytes than allowed. Returns the measurements. */
   keepsBounds(path: string): Promise<Taken>
 }
 
 export interface Taken {
   readonly requests: number
-  /** Of answers, as sent. */
+  /** Of the answers, compressed. */
   readonly bytes: number
-  /** Until the page shows more than placeholders. */
+  /** Time until the page shows more than placeholders. */
   readonly firstContentMs: number
 }
 
-/** A table, a list, a line of text below the heading: something to read. */
+/** Something to read below the heading: a table, a list, a line of text. */
 const HAS_CONTENT = `document.querySelector('main h1') !== null &&
   document.querySelector('main :is(table, canvas, ul, ol, dl, .empty, .card, .lead, .looks, .verdict)') !== null`
 
-/** Starts all that at the start of a test file, and ends it with the file. */
+/** Starts the broker and the browser before the tests of a file, and stops them after it. */
 export function visits(databaseUrl: () => Promise<string> = () => seededDatabase('cluster')): Visits {
   let broker: ConsoleBroker
   let browser: Browser
@@ -83,8 +83,8 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
         ['dark', NARROW_PX],
       ] as const) {
         const opened = await visit(path, { theme, width, ...options })
-        const name = `${path.replaceAll(/sha256:([0-9a-f]{8})[0-9a-f]+/g, '$1').replaceAll(/[^\w.-]+/g, '-') || 'start'}`
-        await screenshot(opened.page, `${name}-${theme}-${width}`)
+        const short = path.replaceAll(/sha256:([0-9a-f]{8})[0-9a-f]+/g, '$1').replaceAll(/[^\w.-]+/g, '-')
+        await screenshot(opened.page, `${short || 'start'}-${theme}-${width}`)
         assert.deepEqual(await axeViolations(opened.page), [], `${path} ${theme} ${width}`)
         assert.ok((await overflowPx(opened.page)) <= 0, `${path} is wider than ${width} px`)
         await opened.close()
@@ -119,7 +119,7 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
   }
 }
 
-/** Waits until nothing is loading: a part that was loaded may begin to load another one. */
+/** Waits until nothing is loading. A loaded part may start to load another one. */
 export async function settled(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
   await page.waitForLoadState('networkidle')
@@ -130,15 +130,15 @@ export async function settled(page: Page): Promise<void> {
   }
 }
 
-/** The texts of all elements, without blanks around them. */
+/** The trimmed texts of all matching elements. */
 export const textsOf = async (page: Page, selector: string): Promise<string[]> =>
   (await page.locator(selector).allInnerTexts()).map((text) => text.trim())
 
-/** The text of an element as it is rendered. */
+/** The rendered text of an element. */
 export const textOf = (page: Page, selector: string): Promise<string> =>
   evaluate(page, `document.querySelector(${JSON.stringify(selector)}).innerText`)
 
-/** How many rows a table has, by the words above it. */
+/** The number of rows of a table, as written above it. */
 export async function rowsOf(page: Page, table: string): Promise<number> {
   const text = await page.getByLabel(table, { exact: true }).locator('.table-tools').first().textContent()
   return Number(/^([\d,]+) row/.exec(text!.trim())![1]!.replaceAll(',', ''))

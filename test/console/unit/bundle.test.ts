@@ -1,4 +1,4 @@
-/** The built console: how much code the first view needs, and that nothing in it leads elsewhere. */
+/** The built console: the code size of the first view, and no inline code or address of another site. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ const MAX_FIRST_VIEW_BYTES = 60 * 1024
 const skip = !existsSync(ASSETS) && 'not built: npm run build'
 
 const text = (name: string) => readFileSync(join(ASSETS, name), 'utf8')
-/** Chunks that a chunk cannot start without. */
+/** The static imports of a chunk. */
 const staticImports = (name: string) =>
   [...text(name).matchAll(/from\s*["']\.\/([^"']+\.js)["']/g)].map(([, one]) => one!)
 const gzipped = (name: string) => gzipSync(readFileSync(join(ASSETS, name))).length
@@ -42,7 +42,7 @@ test('the code of the first view is at most 60 KiB, compressed', { skip }, (t) =
 test('no page has inline code, or an address of another site', { skip }, () => {
   const html = readFileSync(join(BUILD, 'index.html'), 'utf8')
   assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=/)
-  // Names of XML namespaces are no addresses that are asked.
+  // Names of XML namespaces are not requested.
   const known = /^https?:\/\/(www\.w3\.org\/|tanstack\.com\/|localhost|telemetry\b)/
   for (const name of readdirSync(ASSETS))
     for (const [address] of text(name).matchAll(/https?:\/\/[\w.-]+\.[a-z]{2,}[\w./-]*/g))

@@ -45,7 +45,7 @@ class Stream {
   #fail(reason: unknown): void {
     try {
       this.#controller.error(reason)
-    } catch {} // It has ended before.
+    } catch {} // It has ended already.
   }
 }
 
@@ -57,7 +57,7 @@ interface Stub {
   uuids(): string[]
 }
 
-/** A follow whose answers are streams of the test, or what `answer` gives instead. */
+/** A follow whose answers are streams of the test, or the answers of `answer`. */
 function followOf(options: Partial<FollowOptions> = {}, answer: (n: number) => Response | null = () => null): Stub {
   const streams: Stream[] = []
   let asked = 0
@@ -96,7 +96,7 @@ const shows = (stub: Stub, uuids: readonly string[]) =>
   until(`the flows ${uuids}`, () => assert.deepEqual(stub.uuids(), uuids) === undefined, 5_000)
 const is = (stub: Stub, phase: string) => until(phase, () => stub.follow.state.phase === phase, 5_000)
 
-test('flows count once the token behind them has come, the newest first', async () => {
+test('flows are shown once the token after them has arrived, newest first', async () => {
   const stub = followOf()
   await opened(stub, 1)
   stub.last.write({ heartbeat: true, resume: 't1' })
@@ -112,7 +112,7 @@ test('flows count once the token behind them has come, the newest first', async 
   assert.equal(stub.places, 1)
 })
 
-test('a stream that breaks goes on from the last token, and what came after it counts once', async () => {
+test('a broken stream resumes from the last token, and no flow after it counts twice', async () => {
   const stub = followOf()
   await opened(stub, 1)
   stub.last.write(flow('a'), { resume: 't1' }, flow('b'))
@@ -125,7 +125,7 @@ test('a stream that breaks goes on from the last token, and what came after it c
   assert.equal(stub.places, 1)
 })
 
-test('after the end of a stream it goes on with the token at once, and not in a tight loop', async () => {
+test('after the end of a stream it resumes at once, but not in a tight loop', async () => {
   const stub = followOf()
   await opened(stub, 1)
   await delay(TIMING.firstRetryMs * 2)
@@ -167,7 +167,7 @@ test('a pause keeps the rows, counts new ones, and shows them afterwards', async
   assert.equal(stub.follow.state.waiting, 0)
 })
 
-test('a lost broker is tried again, later and later', async () => {
+test('an unreachable broker is retried with growing delays', async () => {
   const times: number[] = []
   const stub = followOf({
     open: async () => {
@@ -178,7 +178,7 @@ test('a lost broker is tried again, later and later', async () => {
   await until('five tries', () => times.length >= 5, 5_000)
   assert.equal(stub.follow.state.phase === 'lost' || stub.follow.state.phase === 'connecting', true)
   const waits = times.slice(1).map((time, i) => time - times[i]!)
-  // A busy machine only makes them longer.
+  // A busy machine can only make the delays longer.
   for (const [i, wait] of waits.slice(0, 4).entries())
     assert.ok(wait >= TIMING.firstRetryMs * 2 ** i - 1, `waits of ${waits} ms`)
 })
@@ -210,7 +210,7 @@ test('410 ends the follow until it starts anew', async () => {
   assert.equal(stub.places, 2)
 })
 
-test('503 is told, and tried again; other refusals are not', async () => {
+test('503 is shown and retried; other refusals are not retried', async () => {
   const full = () => new Response('200 clients follow flows here', { status: 503, headers: { 'retry-after': '0' } })
   const stub = followOf({}, (n) => (n === 0 ? full() : null))
   await is(stub, 'busy')
@@ -225,7 +225,7 @@ test('503 is told, and tried again; other refusals are not', async () => {
   assert.equal(wrong.follow.state.phase, 'failed')
 })
 
-test('a hidden tab holds no stream, and goes on at its place', async () => {
+test('a hidden tab closes the stream, and resumes it later', async () => {
   const stub = followOf()
   await opened(stub, 1)
   stub.last.write(flow('a'), { resume: 't1' })
@@ -259,8 +259,8 @@ test('live rows stand above the list, each once, and updates reach the list', ()
   assert.equal(together([], listed, new Map()), listed)
 })
 
-// That the heap is flat then is shown in the browser: see flows-memory.test.ts.
-test('hours in fast motion: what is kept is bounded, and what was let go is counted', async () => {
+// flows-memory.test.ts measures the heap in a browser.
+test('hours in fast motion: the stored rows are bounded, and removed ones are counted', async () => {
   const MAX_ROWS = 2_000
   const GROUP = 1_000
   const stub = followOf({ maxRows: MAX_ROWS })

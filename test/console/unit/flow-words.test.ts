@@ -35,14 +35,14 @@ test('dropped does not claim that a policy denied it', () => {
   assert.match(verdictText({ decision: 'DROP' }), /no answer to the SYN.*does not mean that a policy denied it/)
 })
 
-test('a peer that is not known is told apart from a public address', () => {
+test('an unknown peer is distinguished from a public address', () => {
   const flow = { peer_kind: null, traffic_type: 'EGRESS', from: none }
   assert.match(attributionText({ ...flow, to: { ...none, kind: 'external' } }), /^A public address/)
   assert.match(attributionText({ ...flow, to: { ...none, kind: 'unresolved' } }), /tries again/)
   assert.match(attributionText({ ...flow, peer_kind: 'service', to: none }), /service/)
 })
 
-test('a window that begins before what is kept', () => {
+test('a window that begins before the oldest stored flow', () => {
   const now = Date.parse('2026-11-27T12:00:00Z')
   const hourAgo = now - 3_600_000
   assert.equal(isOlderThanKept('2h', hourAgo, now), true)

@@ -54,7 +54,7 @@ const everyEdge = ({ edges, hiddenEdges }: Graph) => [...edges, ...hiddenEdges]
 const everyNode = ({ nodes, hiddenNodes }: Graph) => [...nodes, ...hiddenNodes]
 const isDistinct = (all: readonly unknown[]) => new Set(all).size === all.length
 
-test('no node and no edge is there twice', () => {
+test('no node and no edge appears twice', () => {
   fc.assert(
     fc.property(input, limits, (given, most) => {
       const graph = buildGraph(given, most)
@@ -64,7 +64,7 @@ test('no node and no edge is there twice', () => {
   )
 })
 
-test('each edge of the answers is in exactly one edge, or replaced by those of the other answer', () => {
+test('each edge of the answers is in exactly one drawn edge, or replaced by edges of the other answer', () => {
   fc.assert(
     fc.property(input, limits, (given, most) => {
       const graph = buildGraph(given, most)

@@ -1,4 +1,4 @@
-/** The layout knows nodes by their names: polls that change numbers alone move nothing, and end no drag. */
+/** The layout identifies nodes by their names: a poll that changes only numbers moves nothing and ends no drag. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Graph, MapEdge, MapNode } from '../../../wrangler-free-deploy/console/pages/map/graph.ts'
@@ -58,7 +58,7 @@ test('another order of the same nodes and edges does not run the layout again', 
   assert.deepEqual(typesOf(), ['start', 'start'])
 })
 
-test('a drag goes on with the node of the same name, and lets go of that one', () => {
+test('a drag continues with the node of the same name, and ends with it', () => {
   const { layout, told, answer } = start()
   layout.setGraph(graph(['a', 'b'], [['a', 'b']]), false)
   layout.drag('b', 7, 8)
@@ -73,14 +73,14 @@ test('a drag goes on with the node of the same name, and lets go of that one', (
     [
       { type: 'drag', index: 1, x: 7, y: 8 },
       { type: 'drag', index: 1, x: 9, y: 9 },
-      // The worker began anew with another order.
+      // The worker started again with another order.
       { type: 'drag', index: 0, x: 9, y: 9 },
       { type: 'release', index: 0 },
     ],
   )
 })
 
-test('a node that goes while it is dragged is let go', () => {
+test('removing a dragged node ends the drag', () => {
   const { layout, told } = start()
   layout.setGraph(graph(['a', 'b'], []), false)
   layout.drag('b', 7, 8)

@@ -6,7 +6,7 @@ import { pinched, unitsAt } from '../../../wrangler-free-deploy/console/pages/ma
 
 const at = (pointerId: number, offsetX: number, offsetY: number) => ({ pointerId, offsetX, offsetY })
 
-test('fingers that part zoom, and what was between them stays there', () => {
+test('fingers that move apart zoom, and the content between them stays there', () => {
   const view = { x: 10, y: 20, scale: 1 }
   const before = [
     { x: 100, y: 100 },

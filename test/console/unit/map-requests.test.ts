@@ -4,29 +4,29 @@ import { test } from 'node:test'
 import type { Edge } from '../../../wrangler-free-deploy/console/api/edge.ts'
 import {
   askedNamespaces,
-  keptBy,
   MAX_OPEN,
+  matchesNamespaces,
   splitOpen,
 } from '../../../wrangler-free-deploy/console/pages/map/requests.ts'
 
 const edge = (from: string | null, to: string | null) => ({ from: { namespace: from }, to: { namespace: to } }) as Edge
 
-test('the open namespaces are asked for, without what the filter excludes', () => {
+test('the open namespaces are requested, without those that the filter excludes', () => {
   assert.deepEqual(askedNamespaces(['shop'], {}), ['shop'])
   assert.deepEqual(askedNamespaces(['shop'], { namespace: ['payments', '!ads'] }), ['shop', '!ads'])
 })
 
 test('edges of an open namespace are kept if an end is in a namespace of the filter', () => {
-  const keep = keptBy({ namespace: ['payments', '!ads'] })
+  const keep = matchesNamespaces({ namespace: ['payments', '!ads'] })
   assert.equal(keep(edge('shop', 'payments')), true)
   assert.equal(keep(edge('payments', null)), true)
   assert.equal(keep(edge('shop', 'shop')), false)
   assert.equal(keep(edge('shop', null)), false)
-  assert.equal(keptBy({ namespace: ['!ads'] })(edge('shop', null)), true)
-  assert.equal(keptBy({})(edge('shop', null)), true)
+  assert.equal(matchesNamespaces({ namespace: ['!ads'] })(edge('shop', null)), true)
+  assert.equal(matchesNamespaces({})(edge('shop', null)), true)
 })
 
-test('what is too much to open is named, and nothing is opened twice', () => {
+test('namespaces beyond the limit are named, and none is opened twice', () => {
   const names = Array.from({ length: MAX_OPEN + 2 }, (_, i) => `team-${i}`)
   const { open, leftOut } = splitOpen(['team-0', ...names])
   assert.deepEqual(open, names.slice(0, MAX_OPEN))

@@ -31,7 +31,7 @@ test('samples with and without labels, times and escapes', () => {
   assert.ok(Number.isNaN(metrics.sum('nothing')))
 })
 
-test('a metric that is not there is not known, and broken lines are no samples', () => {
+test('a missing metric is not known, and invalid lines are no samples', () => {
   const metrics = parseMetrics('bad{a="1" 2\nworse\nunquoted{a=1} 2\nword x\n<html>\n', all)
   for (const name of ['bad', 'worse', 'unquoted', 'word', 'absent']) assert.equal(metrics.sum(name), null, name)
 })
@@ -43,7 +43,7 @@ test('samples with a label are added up', () => {
   assert.deepEqual(metrics.values('n', 'gate'), ['read', 'job'])
 })
 
-test('a long line of hostile labels is read in little time', () => {
+test('a long line of hostile labels is parsed quickly', () => {
   const text = `n{${'a="\\\\",'.repeat(20_000)}b="} 1\n`
   const started = performance.now()
   parseMetrics(text, all)
@@ -54,7 +54,7 @@ test('rates are those of one process', () => {
   const first = scrape('process_start_time_seconds 5\nn{a="1"} 10\n', 1_000)
   const second = scrape('process_start_time_seconds 5\nn{a="1"} 30\nn{a="2"} 5\n', 11_000)
   assert.equal(rateOf(first, second, 'n', { a: '1' }), 2)
-  // A series that appears begins with 0.
+  // A series that appears began at 0.
   assert.equal(rateOf(first, second, 'n', { a: '2' }), 0.5)
   assert.equal(rateOf(null, second, 'n'), null)
   assert.equal(rateOf(second, second, 'n'), null)
@@ -63,7 +63,7 @@ test('rates are those of one process', () => {
   assert.equal(rateOf(second, other, 'n'), null)
 })
 
-test('requests are told by route and outcome, writes first', () => {
+test('requests by route and outcome, writes first', () => {
   const line = (kind: string, method: string, route: string, status: string, value: number) =>
     `broker_http_request_duration_seconds_${kind}{method="${method}",route="${route}",status="${status}"} ${value}\n`
   const metrics = parseMetrics(
@@ -83,7 +83,7 @@ test('requests are told by route and outcome, writes first', () => {
   assert.deepEqual(metrics.all('broker_http_request_duration_seconds_bucket'), [])
 })
 
-test('jobs: late ones first, and passes that did not end well', () => {
+test('jobs: late ones first, and failed runs', () => {
   const hours = 3_600
   const metrics = parseMetrics(
     [

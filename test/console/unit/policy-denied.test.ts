@@ -44,7 +44,7 @@ describe('denied edges by peer', () => {
     )
   })
 
-  it('stand with the end that is asked where both ends deny', () => {
+  it('belong to the accepting end if both ends deny', () => {
     const [group] = groupDenied([edge(web, api, '8080', 1, ['egress', 'ingress'])])
     assert.deepEqual([group!.direction, group!.peer], ['from', web])
   })

@@ -21,7 +21,7 @@ describe('the difference by lines', () => {
     assert.deepEqual(diff.rows[6], { kind: 'same', oldLine: 5, newLine: 6, text: 'e' })
   })
 
-  it('is a shortest one, and both texts can be read off it', () => {
+  it('is as short as possible, and contains both texts', () => {
     let seed = 7
     const random = (below: number) => {
       seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
@@ -39,7 +39,7 @@ describe('the difference by lines', () => {
     }
   })
 
-  it('takes line ends of Windows for line ends', () => {
+  it('handles Windows line endings', () => {
     assert.equal(lineDiff('a\r\nb', 'a\nb').gone, 0)
   })
 
@@ -52,7 +52,7 @@ describe('the difference by lines', () => {
     assert.ok(performance.now() - startedAt < 2_000)
   })
 
-  it('shows what is around the changes, and counts the rest', () => {
+  it('shows the lines around changes, and counts the rest', () => {
     const before = Array.from({ length: 20 }, (_, i) => `${i}`)
     const after = before.with(10, 'x')
     const hunks = hunksOf(lineDiff(before.join('\n'), after.join('\n')).rows, 2)
@@ -63,7 +63,7 @@ describe('the difference by lines', () => {
   })
 })
 
-/** The number of changes of a shortest script, by the table of longest common subsequences. */
+/** The length of a shortest edit script, computed from the longest common subsequence. */
 function distance(old: readonly string[], now: readonly string[]): number {
   const table = Array.from({ length: old.length + 1 }, () => new Array<number>(now.length + 1).fill(0))
   for (let x = 1; x <= old.length; x++)
@@ -130,7 +130,7 @@ describe('the line of a path', () => {
   ] as const)
     it(`${document}: ${path || 'the document'}`, () => assert.equal(lineText(document, path), line))
 
-  it('is none where there is no such document', () => assert.equal(lineOf(3, 'spec'), null))
+  it('is null if there is no such document', () => assert.equal(lineOf(3, 'spec'), null))
 })
 
 describe('a refusal of the broker', () => {

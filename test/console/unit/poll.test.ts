@@ -15,20 +15,20 @@ const answered = {
 const failed = (error: ApiError, count: number) => ({
   ...{ status: 'error', error, data: undefined, dataUpdatedAt: 0, errorUpdateCount: count, errorUpdatedAt: NOW_MS },
 })
-/** The answer is so old at the failure. */
+/** Age of the answer at the failure. */
 const stale = (ageMs: number, count = 1, error = lost) => ({
   ...answered,
   ...{ status: 'error', error, errorUpdateCount: count, errorUpdatedAt: NOW_MS + ageMs },
 })
 
-test('an answer is polled, but not one that never changes, nor a list that was read far down', () => {
+test('an answer is polled, except one that never changes and a list that was read far down', () => {
   assert.equal(pollOf(POLL_MS)({ state: answered }), POLL_MS)
   assert.equal(pollOf(0)({ state: answered }), false)
   assert.equal(pollOf(POLL_MS)({ state: { ...answered, data: { pages: [1, 2] } } }), POLL_MS)
   assert.equal(pollOf(POLL_MS)({ state: { ...answered, data: { pages: [1, 2, 3] } } }), false)
 })
 
-test('with an answer to show, the wait grows with its age and never with failures before it', () => {
+test('with an answer to show, the delay grows with its age, and not with failures before it', () => {
   const poll = pollOf(POLL_MS)
   assert.equal(poll({ state: stale(33_000) }), 33_000)
   assert.equal(poll({ state: stale(5_000) }), POLL_MS)
@@ -37,7 +37,7 @@ test('with an answer to show, the wait grows with its age and never with failure
   assert.equal(pollOf(0)({ state: stale(33_000) }), false)
 })
 
-test('without one, a broker that is away or busy is asked again soon, then ever later, polled or not', () => {
+test('without an answer, reads of an absent or busy broker are repeated with growing delays, polled or not', () => {
   for (const poll of [pollOf(POLL_MS), pollOf(0)]) {
     const waits = [1, 2, 3, 9].map((count) => poll({ state: failed(lost, count) }))
     assert.deepEqual(waits, [10_000, 20_000, 40_000, 300_000])
@@ -50,7 +50,7 @@ test('without one, a broker that is away or busy is asked again soon, then ever 
   assert.equal(pollOf(0)({ state: absent }), false)
 })
 
-test('a failure that may pass is tried again twice at once, but not where the broker asks for a long wait', () => {
+test('a transient failure is retried twice, unless the broker asks for a long wait', () => {
   assert.deepEqual(
     [0, 1, 2].map((failures) => isRetried(failures, lost)),
     [true, true, false],

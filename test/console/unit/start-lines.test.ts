@@ -53,7 +53,7 @@ test('without a record of connections none is new', () => {
   assert.match(young.detail, /recorded only since/)
 })
 
-test('no denial says something only where all nodes watch', () => {
+test('the absence of denials is clear only if all nodes watch', () => {
   const clear = lines.denialsLine([], coverage(part(3, { denials_not_watched: 0 })), 100)
   assert.equal(clear.state, 'clear')
   const some = lines.denialsLine([], coverage(part(3, { denials_not_watched: 1 })), 100)
@@ -94,7 +94,7 @@ test('silent nodes, images that nobody scanned, and partial profiles', () => {
   )
 })
 
-test('what could not be counted, and what is not there, is not clear', () => {
+test('an unknown count, and missing data, are not clear', () => {
   const uncounted = coverage(part(1), null, null)
   assert.equal(lines.unscannedLine(uncounted).state, 'unknown')
   assert.equal(lines.partialLine(uncounted).state, 'unknown')
@@ -103,7 +103,7 @@ test('what could not be counted, and what is not there, is not clear', () => {
   assert.equal(lines.partialLine(nothingRecorded).state, 'unknown')
 })
 
-test('compute is clear only where somebody was looked at', () => {
+test('compute is clear only if something was measured', () => {
   const answer = { findings: [], truncated: false, victims_evaluated: 0, history_disabled: false }
   assert.equal(lines.findingsLine(answer).state, 'unknown')
   assert.equal(lines.findingsLine({ ...answer, victims_evaluated: 9 }).state, 'clear')
@@ -114,6 +114,6 @@ test('compute is clear only where somebody was looked at', () => {
 test('a broker without any data', () => {
   assert.ok(lines.isEmptyBroker(coverage(part(0), part(0), part(0))))
   assert.ok(!lines.isEmptyBroker(coverage(part(1), part(0), part(0))))
-  // More than can be counted is not empty.
+  // An unknown count is not empty.
   assert.ok(!lines.isEmptyBroker(coverage(part(0), { totals: null }, part(0))))
 })

@@ -16,7 +16,7 @@ const none = { level: 'none', fraction: null, observedSince: null, note: '' } as
 const side = { peers: 0, external: 0, ports: [] }
 const unknown = { status: 'unknown', coverage: none, reasons: [{ code: 'x', message: 'Nothing was seen' }] } as const
 
-/** A profile of which nothing is known. */
+/** A profile without any data. */
 const BLANK = {
   drift: { items: [], evaluated: [], notEvaluated: [], baselines: { export: null, securityContext: null } },
   dimensions: {
@@ -33,7 +33,7 @@ const BLANK = {
 
 const cardOf = (profile: Profile, name: string) => cardsOf(profile).find((one) => one.name === name)!
 
-test('nothing known has no facts that look like good news', () => {
+test('an unknown profile has no facts that look good', () => {
   for (const name of ['network', 'syscalls', 'podSecurity', 'compute']) {
     const { facts, state, reasons } = cardOf(BLANK, name)
     assert.deepEqual([facts, state, reasons], [[], 'unknown', ['Nothing was seen']], name)
@@ -45,7 +45,7 @@ test('nothing known has no facts that look like good news', () => {
   ])
 })
 
-test('no drift is good only where all was evaluated', () => {
+test('the absence of drift is good only if every check was evaluated', () => {
   assert.deepEqual([cardOf(BLANK, 'drift').state, cardOf(BLANK, 'drift').tone], ['none', 'good'])
   const notEvaluated = [{ type: 'unshippedExecutable', container: 'web', reason: 'no_inventory' }] as const
   const drift = cardOf({ ...BLANK, drift: { ...BLANK.drift, notEvaluated: [...notEvaluated] } }, 'drift')

@@ -60,7 +60,7 @@ test('without the contention probe run-queue latency is not known', () => {
   assert.match(summaryOf(chart([minute(0)], 'Run-queue').chart), /nobody measured/)
 })
 
-test('lines without a value are left out, and the chart is told in words', () => {
+test('lines without a value are left out, and the chart has a text alternative', () => {
   const { chart: cpu } = chart([minute(0), minute(1, { cpu_usage_millis_avg: 1_500 })], 'CPU')
   assert.deepEqual(
     shownLines(cpu).map(({ label }) => label),

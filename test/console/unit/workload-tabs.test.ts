@@ -58,7 +58,7 @@ test('new edges are all known once an older flow was read', () => {
   assert.deepEqual(newEdges({ items: [old], nextAfter: null }, SINCE), { edges: [], isWhole: true })
 })
 
-test('the begin of a time window is a time or a distance', () => {
+test('the start of a time window is absolute or relative', () => {
   assert.equal(sinceMs('15m', SINCE), SINCE - 900_000)
   assert.equal(sinceMs('2026-11-26T12:00:00Z', 0), SINCE)
   assert.equal(sinceMs('2026-11-26T12:00:00', 0), SINCE)
@@ -204,7 +204,7 @@ test('sizing says its rules and its limits', () => {
   ])
 })
 
-test('signers are named; who is not named is not trusted by a blank', () => {
+test('signers are named; a missing name does not look trusted', () => {
   assert.equal(signerText({ signerKind: 'keyless', san: 'a@b', issuer: 'https://i' }), 'a@b, by https://i')
   assert.equal(signerText({ signerKind: 'key', keyName: 'release', keyFingerprint: 'sha256:1' }), 'release sha256:1')
   assert.equal(signerText({}), 'nobody named')
@@ -220,7 +220,7 @@ const DIFF = {
   ],
 } as unknown as Diff
 
-test('what was not recorded is never unchanged', () => {
+test('a part that was not recorded is never called unchanged', () => {
   const parts = new Map(partsOf(DIFF).map((part) => [part.name, part]))
   assert.equal(parts.get('images')!.state, 'not recorded then')
   assert.equal(parts.get('findings')!.state, 'not known')
@@ -234,7 +234,7 @@ test('a part that is known in part has rows and gaps', () => {
   assert.deepEqual([part.rows, part.state, part.gaps.length], [[], 'known', 1])
 })
 
-test('an image of both times has changed nothing', () => {
+test('an image that ran at both times is no change', () => {
   const images = {
     containers: [{ container: 'web', from: ['sha256:b', 'sha256:a'], to: ['sha256:a', 'sha256:b'] }],
     rollouts: { items: [], total: 700, truncated: true },

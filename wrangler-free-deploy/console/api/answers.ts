@@ -1,4 +1,4 @@
-/** Answers of the API by their path, for modules that run outside of a browser as well. */
+/** Answers of the API by their path. Modules that run outside of a browser use it as well. */
 import type { paths } from './schema.d.ts'
 
 type JsonPath = {

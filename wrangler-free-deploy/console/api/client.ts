@@ -13,14 +13,14 @@ type Content<O> = O extends { responses: { 200: { content: infer C } } } ? C : n
 export type ReadPath = { [P in keyof paths]: paths[P] extends { get: unknown } ? P : never }[keyof paths]
 export type SendPath = { [P in keyof paths]: paths[P] extends { post: unknown } ? P : never }[keyof paths]
 type JsonOf<O> = Content<O> extends { 'application/json': infer T } ? T : string
-/** The answer of a read: its JSON, or the text of a route that has none, such as YAML. */
+/** The answer of a route: its JSON, or text where the route answers text such as YAML. */
 export type Answer<P extends ReadPath> = JsonOf<Operation<P, 'get'>>
 export type Params<P extends ReadPath> = Operation<P, 'get'> extends { parameters: infer T } ? T : { query?: undefined }
 export type Item<P extends ReadPath> = Answer<P> extends { items: (infer T)[] } ? T : never
 
 const MS_PER_SECOND = 1_000
 
-/** `fetch` with the token. `no-cache` makes the browser send the `ETag` that it has, and take its copy for a 304. */
+/** `fetch` with the token. With `no-cache` the browser revalidates its copy by `ETag` and uses it after a 304. */
 export async function call(request: Request): Promise<Response> {
   const token = currentToken()
   if (token !== null) request.headers.set('authorization', `Bearer ${token}`)
@@ -30,14 +30,14 @@ export async function call(request: Request): Promise<Response> {
   } catch (error) {
     throw request.signal.aborted ? error : lost()
   }
-  // An answer to an older token says nothing about the one that was typed since.
+  // A 401 for an older token says nothing about the token that was typed since.
   if (response.status === 401 && token === currentToken()) refused()
   return response
 }
 
 const lost = () => new ApiError(0, 'The broker cannot be reached.')
 
-/** The connection may break while the answer comes, too, which browsers report as a TypeError. @throws ApiError */
+/** Reads the body. The connection may also break here; browsers report that as a TypeError. @throws ApiError */
 function whole(answer: Promise<unknown>, signal?: AbortSignal): Promise<Raw> {
   return (answer as Promise<Raw>).catch((error: unknown) => {
     throw error instanceof TypeError && !signal?.aborted ? lost() : error

@@ -1,6 +1,6 @@
-/** The types of edges by themselves, for code without a browser. */
+/** Types of edges, in a module that does not need a browser. */
 import type { paths } from './schema.d.ts'
 
-/** Who opens connections to whom: an item of `GET /flows/edges`. */
+/** An edge: one side opens connections to the other. An item of `GET /flows/edges`. */
 export type Edge = paths['/flows/edges']['get']['responses'][200]['content']['application/json']['items'][number]
 export type Side = Edge['from']

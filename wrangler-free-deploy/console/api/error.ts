@@ -1,6 +1,6 @@
-/** Without the DOM, so that plain node runs tests of what depends on it. */
+/** This module does not use the DOM, so tests of its users run in plain Node. */
 
-/** A call that failed: the status, 0 where no answer came, and what the broker said. */
+/** A failed call: the HTTP status (0 if there was no answer) and the text of the answer. */
 export class ApiError extends Error {
   readonly status: number
   readonly retryAfterMs: number | null

@@ -1,4 +1,4 @@
-/** Hooks for reads: shared, polled, cached. A hidden tab polls nothing. */
+/** Hooks for reads. Answers are shared between components, cached and polled. A hidden tab does not poll. */
 import {
   InfiniteQueryObserver,
   type InfiniteQueryObserverOptions,
@@ -9,13 +9,13 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { type Answer, type Params, type ReadPath, read } from './client.ts'
 import { isDeep, isRetried, pollOf, retryDelayMs } from './poll.ts'
 
-/** Lists are asked for again this often. */
+/** Polling interval of lists. */
 export const POLL_MS = 30_000
-/** Two parts of a page that ask the same within this time share the answer. */
+/** Two components that read the same route within this time share one answer. */
 const FRESH_MS = 5_000
-/** Answers are dropped this long after the page that showed them is gone. */
+/** Answers stay cached for this long after the last component that used them is removed. */
 const UNUSED_MS = 60_000
-/** Pages of a list that are kept in memory, and those that are polled. */
+/** Number of pages of a list that stay in memory. */
 const KEPT_PAGES = 10
 
 export const queries = new QueryClient({
@@ -23,10 +23,10 @@ export const queries = new QueryClient({
     queries: {
       staleTime: FRESH_MS,
       gcTime: UNUSED_MS,
-      // A busy broker, or one that is restarting, is asked again; an error of ours is not.
+      // Retries when the broker is busy or restarting, but not after a client error.
       retry: isRetried,
       retryDelay: retryDelayMs,
-      // The browser does not know whether a broker on this machine can be reached.
+      // Browsers may report "offline" although a broker on this machine is reachable.
       networkMode: 'always',
       refetchOnWindowFocus: true,
     },
@@ -35,46 +35,46 @@ export const queries = new QueryClient({
 queries.mount()
 
 export interface ReadOptions {
-  /** Whether to read at all; a page that waits for another answer says no. */
+  /** Whether to read at all; false while the component waits for another answer. */
   readonly enabled?: boolean
-  /** 0 for an answer that never changes. */
+  /** Polling interval in milliseconds; 0 for an answer that never changes. */
   readonly pollMs?: number
 }
 
 export interface PageOptions<T> extends ReadOptions {
-  /** Where a page has the place of the next one; `nextAfter` unless said. */
+  /** Finds the cursor of the next page in an answer; `nextAfter` by default. */
   readonly nextOf?: (page: T) => string | null
 }
 
 /** The state of a read. */
 export interface Reading<T> {
   readonly data: T | undefined
-  /** Of the last try; `data` is then that of an earlier one. */
+  /** The error of the last attempt; `data` may still hold an earlier answer. */
   readonly error: Error | null
   readonly isFetching: boolean
   /** Milliseconds since 1970; 0 while there is no data. */
   readonly dataUpdatedAt: number
-  /** Whether it is asked for again by itself, so that old data means trouble. */
+  /** Whether it is polled; data older than the interval then means trouble. */
   readonly isPolled: boolean
   readonly refetch: () => unknown
 }
 
-/** The state of a list that is read page by page, of which only some pages are kept. */
+/** The state of a paged list. Only some of its pages stay in memory. */
 export interface PagedReading<T> extends Reading<{ readonly pages: readonly T[] }> {
   readonly hasNextPage: boolean
   readonly isFetchingNextPage: boolean
   readonly fetchNextPage: () => unknown
-  /** Pages before those that are kept were read, and can be read again. */
+  /** Whether earlier pages were removed from memory; they can be read again. */
   readonly hasPreviousPage: boolean
   readonly isFetchingPreviousPage: boolean
   readonly fetchPreviousPage: () => unknown
-  /** Number of items in the pages before those that are kept. */
+  /** Number of items in the removed pages before the first one in memory. */
   readonly firstIndex: number
-  /** Goes back to the first page, and reads it anew. */
+  /** Goes back to the first page and reads it again. */
   readonly toStart: () => unknown
 }
 
-/** Reads a route, and again every half minute. */
+/** Reads a route and repeats the read every half minute. */
 export function useRead<P extends ReadPath>(path: P, params: Params<P>, options: ReadOptions = {}): Reading<Answer<P>> {
   const { enabled = true, pollMs = POLL_MS } = options
   const settings = queries.defaultQueryOptions<unknown, Error>({
@@ -90,9 +90,9 @@ export function useRead<P extends ReadPath>(path: P, params: Params<P>, options:
 }
 
 /**
- * Reads a list page by page; `fetchNextPage` reads on. At most `KEPT_PAGES` are kept: the first ones go as others come,
- * and `fetchPreviousPage` reads them again. The first pages are read again every half minute; who reads further down
- * asks by hand.
+ * Reads a list page by page; `fetchNextPage` reads the next page. At most `KEPT_PAGES` stay in memory: the first pages
+ * are removed as further ones arrive, and `fetchPreviousPage` reads them again. While only the first pages are loaded
+ * they are polled; further down the user reloads by hand.
  */
 export function usePages<P extends ReadPath>(
   path: P,
@@ -125,9 +125,9 @@ export function usePages<P extends ReadPath>(
     )
     return observer.refetch()
   }
-  // The places of an earlier look at the same list are gone.
+  // Cursors of an earlier visit to the same list are out of date.
   const isLost = pageParams.length > 0 && !places.knows(pageParams[0]!)
-  // A page that was read again may end elsewhere, where rows came late.
+  // Rows that arrived late can move the end of a page that is read again.
   const isTorn = pages.some((page, i) => i + 1 < pages.length && nextOf(page as Answer<P>) !== pageParams[i + 1])
   useEffect(() => {
     if (isLost) void toStart()
@@ -148,10 +148,10 @@ interface Kept {
 
 const nextAfterOf = (page: unknown) => (page as Page).nextAfter ?? null
 
-/** A blank `after` is the first page. */
+/** An empty `after` is the first page. */
 const FIRST_PAGE = ''
 
-/** Where the pages of a list begin, so that those before can be found again: cursors only lead forward. */
+/** Cursors of all pages that were read. A cursor only leads forward, so going back needs the cursors from before. */
 class Places {
   readonly #known = new Map<string, { readonly before: string | null; readonly start: number }>([
     [FIRST_PAGE, { before: null, start: 0 }],
@@ -169,7 +169,7 @@ class Places {
     return this.#known.get(after)?.before ?? null
   }
 
-  /** The cursor behind a page. */
+  /** The cursor of the page after this one. */
   next(after: string, { items = [] }: Page, nextAfter: string | null): string | null {
     if (nextAfter !== null) this.#known.set(nextAfter, { before: after, start: this.startOf(after) + items.length })
     return nextAfter
@@ -182,7 +182,7 @@ function withAfter<P extends ReadPath>(params: Params<P>, after: string): Params
   return { ...rest, query: { ...query, after } } as Params<P>
 }
 
-/** All items of the pages that were read. */
+/** The items of all pages in memory. */
 export function itemsOf<T>(reading: PagedReading<{ items: T[] }>): T[] {
   return useMemo(() => reading.data?.pages.flatMap(({ items }) => items) ?? [], [reading.data])
 }

@@ -1,11 +1,11 @@
-/** The read token: in memory, and in the storage of the tab only if the user wants it there. */
+/** The read token: in memory, and in the tab's session storage if the user chose that. */
 import { useSyncExternalStore } from '../hooks.ts'
 
 const KEY = 'console.token'
 
 /**
- * Who adds the token to requests: the browser, the edge proxy, or nobody because the broker asks for none. The server
- * writes it into the page.
+ * Source of the token: the browser sends it, the edge proxy adds it, or the broker asks for none. The server writes it
+ * into the page.
  */
 export type TokenSource = 'browser' | 'proxy' | 'none'
 
@@ -28,7 +28,7 @@ function stored(): string | null {
 
 export const currentToken = (): string | null => token
 
-/** Takes a token that somebody typed. */
+/** Sets the token that the user typed. */
 export function signIn(value: string, { remember }: { remember: boolean }): void {
   token = value
   isRefused = false
@@ -39,13 +39,13 @@ export function signIn(value: string, { remember }: { remember: boolean }): void
   for (const listener of listeners) listener()
 }
 
-/** Lets go of a token that is valid, but may not read what is asked. */
+/** Forgets a token that is valid but may not read the requested data. */
 export function signOut(): void {
   token = null
   refused()
 }
 
-/** The broker refused the current token, or there is none. */
+/** Called when the broker refused the current token, or asks for one and there is none. */
 export function refused(): void {
   if (isRefused) return
   isRefused = true

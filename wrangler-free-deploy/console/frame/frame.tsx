@@ -21,7 +21,8 @@ export function Frame() {
     document.title =
       entry === undefined ? 'Telemetry console' : `${[...rest.slice(-1), entry.title].join(' · ')} · Telemetry console`
     setMenuOpen(false)
-    // A screen reader, and the Tab key, go on from the new page, but not from a page that was opened by its address.
+    // Moves the focus to the new page, so that screen readers and Tab continue there; not for the first page of a
+    // visit.
     if (isFirst.current) isFirst.current = false
     else document.getElementById('page')?.focus({ preventScroll: true })
   }, [segments.join('/')])
@@ -77,7 +78,7 @@ export function Frame() {
   )
 }
 
-/** `image` belongs to `images` in the menu, `vulnerability` to `vulnerabilities`. */
+/** The page of one image belongs to `images` in the menu, that of one vulnerability to `vulnerabilities`. */
 function isOf(listed: string, name: string): boolean {
   return listed === name || (name !== '' && (listed === `${name}s` || listed === name.replace(/y$/, 'ies')))
 }

@@ -1,4 +1,4 @@
-/** Hits of a search: their text, and the page that shows more. */
+/** Search hits: their text, and the page to which each leads. */
 import type { Answer } from '../api/client.ts'
 import { href } from '../place.ts'
 

@@ -1,4 +1,4 @@
-/** The one search box: workloads, pods, images, vulnerabilities, packages, addresses, files. `/` goes to it. */
+/** The search box in the header of all pages. `/` moves the focus to it. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useRead } from '../api/query.ts'
 import { useSettled } from '../hooks.ts'

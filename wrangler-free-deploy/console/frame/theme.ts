@@ -1,4 +1,4 @@
-/** Light or dark: as the system says, until the user chooses. */
+/** Light or dark theme: the system's, until the user chooses one. */
 
 const KEY = 'console.theme'
 export const THEMES = ['system', 'light', 'dark'] as const

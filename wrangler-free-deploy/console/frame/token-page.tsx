@@ -11,8 +11,8 @@ export function TokenPage() {
       <main class="sheet">
         <h1>The proxy has no valid token</h1>
         <p>
-          The edge proxy adds the token to what this page asks, and the broker did not accept it. Whoever runs the proxy
-          has to look at its <code>BROKER_TOKEN_READ</code>.
+          The edge proxy adds the token to what this page asks, and the broker did not accept it. The operator of the
+          proxy has to check its <code>BROKER_TOKEN_READ</code>.
         </p>
         <button type="button" onClick={() => window.location.reload()}>
           Try again
@@ -39,7 +39,7 @@ export function TokenPage() {
       >
         <label class="field">
           Token
-          {/* Not a password of this site: managers of passwords should not offer to keep it. */}
+          {/* Not a password of this site: password managers should not offer to save it. */}
           <input
             type="password"
             autoComplete="off"

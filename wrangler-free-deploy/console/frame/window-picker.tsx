@@ -76,7 +76,7 @@ function Moment({ name, label, value }: { name: 'since' | 'until'; label: string
   )
 }
 
-/** The form that the field takes: local, without a zone. Blank for a text such as `7d`. */
+/** The value of a `datetime-local` field: local time without a zone. Empty for a relative time such as `7d`. */
 function inputText(value: string): string {
   const ms = Date.parse(value)
   if (Number.isNaN(ms)) return ''

@@ -9,13 +9,13 @@ export interface PageProps {
 export interface PageEntry {
   readonly title: string
   readonly load: () => Promise<{ default: ComponentType<PageProps> }>
-  /** In the menu; pages of one thing are not. */
+  /** Pages of a single thing are not in the menu. */
   readonly isListed?: boolean
-  /** Whether the time window of the frame says what it shows. */
+  /** Whether the page depends on the time window of the frame. */
   readonly hasWindow?: boolean
 }
 
-/** In the order of the menu; the start page has the empty segment. */
+/** In the order of the menu; the start page has an empty segment. */
 export const PAGES: Readonly<Record<string, PageEntry>> = {
   '': { title: 'Start', load: () => import('./start/start.tsx'), isListed: true },
   map: { title: 'Map', load: () => import('./map/index.tsx'), isListed: true, hasWindow: true },

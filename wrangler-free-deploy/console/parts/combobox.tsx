@@ -7,9 +7,9 @@ const count = new Intl.NumberFormat()
 export interface Option {
   readonly key: string
   readonly label: ComponentChildren
-  /** A word about it, such as its kind. */
+  /** A short note, such as its kind. */
   readonly note?: string
-  /** Only the beginning of what is meant: the list stays open once it is taken. */
+  /** The option is only the beginning of a value: the list stays open after it is chosen. */
   readonly isBeginning?: boolean
 }
 
@@ -19,16 +19,16 @@ export interface ComboboxProps<O extends Option> {
   readonly text: string
   readonly options: readonly O[]
   readonly onText: (text: string) => void
-  /** An option was taken, or null: Enter without one. */
+  /** Called with the chosen option, or with null for Enter without one. */
   readonly onTake: (option: O | null) => void
-  /** Escape while no list is open; by default the field becomes blank. */
+  /** Called on Escape while no list is open; by default the field is cleared. */
   readonly onEscape?: () => void
-  /** Backspace in an empty field. */
+  /** Called on Backspace in an empty field. */
   readonly onBackspace?: () => void
   readonly inputRef?: Ref<HTMLInputElement>
-  /** Shown below the options, as how many more there are. */
+  /** Shown below the options, for example how many more there are. */
   readonly note?: ComponentChildren
-  /** Whether Enter takes the first option where none was chosen by the arrows. */
+  /** Whether Enter takes the first option if none is selected. */
   readonly takesFirst?: boolean
 }
 
@@ -49,10 +49,10 @@ export function Combobox<O extends Option>(props: ComboboxProps<O>) {
   const id = useId()
   const [isOpen, setOpen] = useState(false)
   const [chosen, setChosen] = useState({ text, index: -1 })
-  // Another text has other options.
+  // The selection belongs to the options of one text.
   const active = chosen.text === text ? chosen.index : -1
   const isShown = isOpen && (options.length > 0 || note !== undefined)
-  // The list is longer than it is high.
+  // The list can be longer than its visible part.
   useEffect(() => {
     if (active >= 0) document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: 'nearest' })
   }, [active])
@@ -76,7 +76,7 @@ export function Combobox<O extends Option>(props: ComboboxProps<O>) {
       event.preventDefault()
       take(options[active] ?? null)
     } else if (event.key === 'Escape' && (isShown || text !== '')) {
-      // A panel of the page that Escape closes stays open.
+      // Otherwise Escape would also close a panel of the page.
       event.preventDefault()
       if (isShown) setOpen(false)
       else (onEscape ?? (() => onText('')))()
@@ -118,7 +118,7 @@ export function Combobox<O extends Option>(props: ComboboxProps<O>) {
                 role="option"
                 aria-selected={index === active}
                 class={index === active ? 'option active' : 'option'}
-                // The field would lose the focus, and close the list, before the click arrives.
+                // Otherwise the field would lose the focus and close the list before the click arrives.
                 onMouseDown={(event) => event.preventDefault()}
                 onClick={() => take(option)}
               >

@@ -1,17 +1,17 @@
-/** What a view shows, as a command: `ctb` and `curl`. */
+/** The view as a command: `ctb` and `curl`. */
 import { useEffect, useState } from 'preact/hooks'
 import { tokenSource } from '../api/session.ts'
 
 const SHOWN_MS = 2_000
 
 export interface Commands {
-  /** Arguments of `ctb`; null where it has no such command. */
+  /** Arguments of `ctb`; null if it has no such command. */
   readonly ctb?: readonly string[] | null
-  /** Address of the route. */
+  /** URL of the route. */
   readonly url?: string
 }
 
-/** An argument for a POSIX shell. */
+/** Quotes an argument for a POSIX shell. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
@@ -20,7 +20,7 @@ export function ctbText(args: readonly string[]): string {
   return ['ctb', ...args].map(shellWord).join(' ')
 }
 
-/** The token is a variable of the shell: nothing secret is copied. */
+/** The token is a shell variable, so no secret is copied. */
 export function curlText(url: string): string {
   const token = tokenSource === 'browser' ? ['-H', '"Authorization: Bearer $CTB_TOKEN"'] : []
   return ['curl', '-s', ...token, shellWord(url)].join(' ')
@@ -35,7 +35,10 @@ export function CopyAs({ ctb, url }: Commands) {
   )
 }
 
-/** A button that copies a text and says so. A long text is not shown, neither on hover nor where it cannot be copied. */
+/**
+ * A button that copies a text and confirms it. With `isLong` the text is not shown, neither on hover nor after a failed
+ * copy.
+ */
 export function CopyButton({ label, text, isLong = false }: { label: string; text: string; isLong?: boolean }) {
   const [said, setSaid] = useState<string | null>(null)
   useEffect(() => {
@@ -43,7 +46,7 @@ export function CopyButton({ label, text, isLong = false }: { label: string; tex
     const timer = setTimeout(() => setSaid(null), SHOWN_MS)
     return () => clearTimeout(timer)
   }, [said])
-  // A page that is not on https or localhost has no clipboard.
+  // The clipboard is available only on https or localhost.
   const failed = () => setSaid(isLong ? 'This browser does not let the page copy' : text)
   const copy = () => navigator.clipboard.writeText(text).then(() => setSaid('Copied'), failed)
   const tryCopy = () => {

@@ -1,8 +1,8 @@
-/** CSV of RFC 4180 for spreadsheets, which run cells that begin like a formula. */
+/** CSV (RFC 4180). Cells that begin like a formula are escaped, because spreadsheets would run them. */
 
 const FORMULA = /^[=+\-@\t\r]/
 
-/** Rows of texts, with a head. */
+/** Rows of cells, with a header row. */
 export function csvText(rows: readonly (readonly string[])[]): string {
   return rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('')
 }
@@ -12,7 +12,7 @@ function cell(text: string): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** Offers a text as a file. */
+/** Downloads a text as a file. */
 export function download(name: string, type: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type }))
   const link = document.createElement('a')

@@ -1,9 +1,9 @@
-/** Downloads of documents: a link cannot send the token, so the document is read and offered as a file. */
+/** Downloads of documents. A link cannot send the token, so the document is fetched and saved as a file. */
 import { useState } from 'preact/hooks'
 import { ApiError, call, errorOf } from '../api/client.ts'
 import { download } from './csv.ts'
 
-/** A button that reads an address of the broker, and offers what comes as a file. */
+/** A button that fetches a URL of the broker and saves the answer as a file. */
 export function DownloadButton({ label, url, file }: { label: string; url: string; file: string }) {
   const [isReading, setReading] = useState(false)
   const [fault, setFault] = useState<string | null>(null)

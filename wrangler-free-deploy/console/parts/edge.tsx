@@ -1,9 +1,9 @@
-/** Edges of flows: names of their sides, links to what is behind them, and the words for what was seen. */
+/** Edges of flows: names of their sides, links to more, and words for verdicts. */
 import type { Edge, Side } from '../api/edge.ts'
 import { href, type Query } from '../place.ts'
 import { Badge, Workload, type WorkloadName } from './text.tsx'
 
-/** A verdict as a word; the agent saw no answer to a SYN, and does not know why. */
+/** A verdict in words. For `DROP` the agent saw no answer to a SYN, and does not know the cause. */
 export const VERDICT_WORDS = { ALLOW: 'allowed', DROP: 'dropped' } as const
 export const DROPPED_MEANS = 'A SYN without an answer: a policy, a full server or a dead address can be the reason.'
 
@@ -17,7 +17,7 @@ export function Verdict({ verdict }: { verdict: string | null }) {
   return <Badge>{verdict === 'ALLOW' ? VERDICT_WORDS.ALLOW : (verdict ?? 'unknown')}</Badge>
 }
 
-/** The workload of a side; null for all that is none. */
+/** The workload of a side; null if the side is not a workload. */
 export function workloadOf({ kind, namespace, workload }: Side): WorkloadName | null {
   if (kind !== 'workload' || namespace === null || workload === null) return null
   const slash = workload.indexOf('/')
@@ -27,7 +27,7 @@ export function workloadOf({ kind, namespace, workload }: Side): WorkloadName | 
 /** `namespace/Kind/name`, as filters take it. */
 export const workloadText = ({ namespace, kind, name }: WorkloadName) => `${namespace}/${kind}/${name}`
 
-/** A side as one line of text. */
+/** A side as text on one line. */
 export function sideText(side: Side): string {
   const { kind, namespace, name, workload, ip } = side
   if (kind === 'workload') return `${namespace}/${workload}`
@@ -44,7 +44,7 @@ const SIDE_NOTES: Readonly<Record<string, { readonly tone: 'plain' | 'warn' | 'i
   unresolved: { tone: 'warn', meaning: 'An address that is not public, of which nobody said whose it is.' },
 }
 
-/** A side of an edge. A workload links to its dossier, or to what `workloadTo` says. */
+/** A side of an edge. A workload links to its dossier, or to the result of `workloadTo`. */
 export function SideName({ side, workloadTo }: { side: Side; workloadTo?: (workload: WorkloadName) => string }) {
   const { kind, namespace, name, ip } = side
   const workload = workloadOf(side)
@@ -68,7 +68,7 @@ export function SideName({ side, workloadTo }: { side: Side; workloadTo?: (workl
   )
 }
 
-/** The parameter of the filter of flows that means this side. */
+/** The parameter of the filter of flows that matches this side. */
 export function sideQuery(direction: 'from' | 'to', side: Side): Query {
   const { kind, namespace, name, ip } = side
   const workload = workloadOf(side)
@@ -78,12 +78,12 @@ export function sideQuery(direction: 'from' | 'to', side: Side): Query {
   return { [`${direction}_ip`]: ip }
 }
 
-/** The flows of an edge, as far as they are still kept. */
+/** Link to the flows of an edge, as far as they are still stored. */
 export function flowsHref({ from, to, port, protocol, verdict }: Edge): string {
   return href(['flows'], { ...sideQuery('from', from), ...sideQuery('to', to), port, protocol, verdict })
 }
 
-/** Which agents reported an edge, in words; one side alone can mean that the other node has no agent. */
+/** The agents that reported an edge, in words. A report from one side may mean that the other node has no agent. */
 export function seenByText(seenBy: readonly string[]): string {
   if (seenBy.length > 1) return 'reported from both sides'
   return seenBy[0] === 'from' ? 'reported only by the caller’s agent' : 'reported only by the callee’s agent'

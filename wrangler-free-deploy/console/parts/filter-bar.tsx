@@ -1,7 +1,7 @@
 /**
- * The filter bar: `field:value` words that become query parameters of the page, with the names that the API has, so
- * that the address bar, the API and the command line say the same. A field given twice means one or the other; `!` in front
- * of a value excludes it where the route knows that.
+ * The filter bar. Words `field:value` become query parameters of the page, with the names of the API, so that the
+ * address bar, the API and the command line agree. A repeated field matches any of its values; `!` in front of a value
+ * excludes it where the route can do that.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useSettled } from '../hooks.ts'
@@ -9,26 +9,26 @@ import { go, hrefWith, usePlace } from '../place.ts'
 import { Combobox, type Option } from './combobox.tsx'
 
 const TYPING_MS = 150
-/** Routes give at most so many values that complete one. */
+/** Routes return at most this many completions. */
 const MANY = 50
 
 export interface FilterField {
   /** Name of the query parameter. */
   readonly name: string
   readonly meaning: string
-  /** All values that there are. */
+  /** All valid values, if they are few. */
   readonly values?: readonly string[]
-  /** Asks for values that begin with a text. */
+  /** Reads values that begin with a text. */
   readonly complete?: (prefix: string, signal: AbortSignal) => Promise<readonly string[]>
   /** Whether several values may be given. */
   readonly isRepeated?: boolean
-  /** Whether `!` in front of a value leaves out what has it. */
+  /** Whether `!` in front of a value excludes it. */
   readonly canExclude?: boolean
 }
 
 export interface FilterBarProps {
   readonly fields: readonly FilterField[]
-  /** The field that a word without one is for; null for a word that fits none. */
+  /** Finds the field for a word without one; null if none fits. */
   readonly fieldOf?: (word: string) => string | null
 }
 
@@ -45,7 +45,7 @@ export function FilterBar({ fields, fieldOf }: FilterBarProps) {
   const { query } = usePlace()
   const [text, setText] = useState('')
   const [fault, setFault] = useState<string | null>(null)
-  /** The filter that is in the field to be changed. */
+  /** The filter that is being edited. */
   const [edited, setEdited] = useState<Given | null>(null)
   const input = useRef<HTMLInputElement>(null)
   const { options, note } = useSuggestions(fields, text)
@@ -135,7 +135,7 @@ export function FilterBar({ fields, fieldOf }: FilterBarProps) {
   )
 }
 
-/** A filter that is set: a click puts it back into the field, the cross removes it. */
+/** An active filter: a click puts it back into the field, the cross removes it. */
 function Chip({
   given: { name, value },
   onEdit,
@@ -177,17 +177,17 @@ interface Word {
   readonly value: string
 }
 
-/** Several filters may be pasted at once, as they stand in a message; any other text is one word, blanks and all. */
+/** Several filters may be pasted at once, separated by spaces. Any other text is one word, including its spaces. */
 function wordsOf(text: string): readonly string[] {
   const words = text.split(/\s+/)
   return words.every((word) => split(word).name !== null) ? words : [text]
 }
 
-/** What a word asks for, or a text that says why that cannot be. */
+/** Parses a word. Returns an error message if that fails. */
 function readWord(word: string, fields: readonly FilterField[], fieldOf: FilterBarProps['fieldOf']): Word | string {
   const { name, value } = split(word)
   const field = fields.find((one) => one.name === (name ?? fieldOf?.(word)))
-  // A value may have a colon, such as an address.
+  // A value may contain a colon, for example an IPv6 address.
   if (field === undefined && name !== null) {
     const guessed = fields.find((one) => one.name === fieldOf?.(word))
     if (guessed !== undefined) return { field: guessed, value: word }
@@ -226,7 +226,7 @@ function useSuggestions(fields: readonly FilterField[], text: string): Suggestio
     const abort = new AbortController()
     field.complete(prefix, abort.signal).then(
       (values) => setFound({ for: asked, values }),
-      // Without suggestions one can still type.
+      // Typing works without suggestions.
       () => {},
     )
     return () => abort.abort()
@@ -235,7 +235,7 @@ function useSuggestions(fields: readonly FilterField[], text: string): Suggestio
   const isContained = (one: string) => one.toLowerCase().includes(prefix.toLowerCase())
   const values =
     field.values?.filter(isContained) ??
-    // What completes a text need not contain it; that of an earlier text is only a guess until the answer is there.
+    // Completions for this text are shown as they are. Those for an earlier text are filtered until the answer arrives.
     (found.for === wanted
       ? found.values
       : found.for.startsWith(`${field.name}:`)
@@ -263,7 +263,7 @@ function noteOf(
   return canExclude ? `${meaning}. ${name}:!… leaves out.` : meaning
 }
 
-/** The fields whose name or meaning has the text, those that begin with it first. */
+/** The fields whose name contains the text; those that begin with it come first. */
 function fieldsLike(fields: readonly FilterField[], text: string): readonly Suggestion[] {
   const lower = text.trim().toLowerCase()
   const isFirst = ({ name }: FilterField) => name.startsWith(lower)

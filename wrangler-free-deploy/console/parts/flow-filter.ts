@@ -1,6 +1,5 @@
 /**
- * The filter of flows, shared by the map, the flows and everything that asks about edges: fields, completion,
- * parameters.
+ * The filter of flows, shared by the map, the flows page and all other users of edges: fields, completion, parameters.
  */
 import { type Params, read } from '../api/client.ts'
 import { usePlace } from '../place.ts'
@@ -47,7 +46,7 @@ export const FLOW_FIELDS: readonly FilterField[] = [
   ...SIDES.map((side) => sideField('to_', 'who accepted it', side)),
 ]
 
-/** The field that a word without one is most likely for. */
+/** The most likely field for a word without one. */
 export function flowFieldOf(word: string): string | null {
   const value = word.replace(/^!/, '')
   if (/^\d{1,5}(-\d{1,5})?$/.test(value)) return 'port'
@@ -58,7 +57,7 @@ export function flowFieldOf(word: string): string | null {
   return /^[\w.-]+$/.test(value) ? 'namespace' : null
 }
 
-/** The filter of the address, as parameters of the routes of flows. */
+/** The filter of the address, as query parameters of the routes of flows. */
 export function useFlowFilter(): FlowQuery {
   const { query } = usePlace()
   const given = FLOW_FIELDS.map(({ name }) => [name, query.getAll(name)] as const)

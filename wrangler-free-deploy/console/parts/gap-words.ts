@@ -1,4 +1,4 @@
-/** What is not known of images, containers, nodes and workloads, in words (docs/contract.md#coverage-report). */
+/** Words for coverage gaps of images, containers, nodes and workloads (docs/contract.md#coverage-report). */
 
 const WORDS: Readonly<Record<string, string>> = {
   no_report: 'no report of vulnerabilities',
@@ -46,5 +46,5 @@ const CAUSES: Readonly<Record<string, string>> = {
   watched_since: 'not watched for the whole window yet',
 }
 
-/** The row that decided why something is not known. */
+/** The row that caused the gap. */
 export const causeText = (cause: string): string => CAUSES[cause] ?? cause.replaceAll('_', ' ')

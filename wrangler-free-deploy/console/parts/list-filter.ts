@@ -1,4 +1,4 @@
-/** Filters of lists: fields that several routes share, and their values in the address as parameters of a route. */
+/** Filters of lists: fields that several routes share, and their values as query parameters. */
 import { read } from '../api/client.ts'
 import { usePlace } from '../place.ts'
 import type { FilterField } from './filter-bar.tsx'
@@ -47,14 +47,14 @@ export const REPOSITORY: FilterField = {
   },
 }
 
-/** The field that a word without one is for, in lists of vulnerabilities. */
+/** The most likely field for a word without one, in lists of vulnerabilities. */
 export function vulnerabilityFieldOf(word: string): string {
   const isOneOf = ({ values }: FilterField) => values?.some((one) => one.toLowerCase() === word.toLowerCase())
   if (/^(CVE|GHSA|DSA|DLA|USN|RHSA|ELSA|ALAS|GO|RUSTSEC|PYSEC)-/i.test(word)) return 'vuln_id'
   return [SEVERITY, TIER, IN_USE].find(isOneOf)?.name ?? 'package'
 }
 
-/** The filter of the address, by the names of the API, where a list of values has commas. */
+/** The filter of the address under the names of the API. Lists of values are joined with commas. */
 export function useListFilter(fields: readonly FilterField[]): Readonly<Record<string, string>> {
   const { query } = usePlace()
   const given = fields.map(({ name }) => [name, query.getAll(name).join(',')] as const)

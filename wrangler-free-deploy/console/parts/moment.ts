@@ -18,18 +18,18 @@ const sameYear = new Intl.DateTimeFormat(undefined, {
 })
 const otherYear = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
-/** Reads a time of the API; some routes send UTC without a zone. NaN for a text that is none. */
+/** Parses a time of the API; some routes send UTC without a zone. NaN for any other text. */
 export function toMs(at: string): number {
   return Date.parse(/(Z|[+-]\d\d:\d\d)$/.test(at) ? at : `${at}Z`)
 }
 
-/** `12 min`, `3 d`: the largest unit that fits. */
+/** `12 min` or `3 d`: the largest unit that fits. */
 export function durationText(ms: number): string {
   const step = STEPS.find((one) => ms >= one.ms) ?? STEPS.at(-1)!
   return `${Math.floor(ms / step.ms)} ${step.unit}`
 }
 
-/** A time as text of this place. */
+/** A time as text in the local zone and format. */
 export function localText(at: string): string {
   const ms = toMs(at)
   if (Number.isNaN(ms)) return at

@@ -1,4 +1,4 @@
-/** Links to other sites: addresses come from scanners, so the address is shown before anything is opened. */
+/** Links to other sites. Their URLs come from scanners, so the URL is shown before anything is opened. */
 import { useState } from 'preact/hooks'
 
 export function Outside({ url }: { url: string }) {

@@ -1,4 +1,4 @@
-/** Counts in sentences: `1 image`, `1,204 images`. */
+/** Counts in words: `1 image`, `1,204 images`. */
 
 const number = new Intl.NumberFormat()
 

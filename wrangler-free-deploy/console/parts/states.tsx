@@ -1,4 +1,4 @@
-/** What a page says when it has nothing to show: it reads, it failed, there is nothing, or it is not watched. */
+/** States of a page without data: loading, failed, empty, or not watched. */
 import type { ComponentChildren } from 'preact'
 import { ApiError } from '../api/client.ts'
 import type { Reading } from '../api/query.ts'
@@ -9,7 +9,7 @@ import { durationText, localText } from './time.tsx'
 
 const AGE_STEP_MS = 5_000
 
-/** Why there is nothing: no data at all, a filter that nothing matches, or something that nobody watches. */
+/** The reason for an empty view: no data at all, no match for the filter, or nothing is watched. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -19,7 +19,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   )
 }
 
-/** The answer of a read: placeholders at first, the failure if nothing ever came, else what `children` makes of it. */
+/** Shows a placeholder while loading, the failure if no answer ever arrived, otherwise `children` with the data. */
 export function Shown<T>({ reading, children }: { reading: Reading<T>; children: (data: T) => ComponentChildren }) {
   const { data, error } = reading
   if (data !== undefined)
@@ -43,7 +43,7 @@ export function Loading() {
   )
 }
 
-/** Marks data that is older than it should be, with its age. */
+/** Marks outdated data with its age. */
 export function Stale({ reading }: { reading: Reading<unknown> }) {
   const { error, dataUpdatedAt, isPolled, refetch, isFetching } = reading
   const now = useNow(AGE_STEP_MS)
@@ -63,14 +63,14 @@ export function Stale({ reading }: { reading: Reading<unknown> }) {
 interface Explained {
   readonly title: string
   readonly advice: string
-  /** Reads are asked for again by themselves. */
-  readonly isPassing?: boolean
+  /** Whether reads with this failure are repeated automatically. */
+  readonly isTransient?: boolean
 }
 
 const LOST: Explained = {
   title: 'The broker cannot be reached',
   advice: 'It may be restarting, or the connection to it is gone.',
-  isPassing: true,
+  isTransient: true,
 }
 
 const EXPLAINED: Readonly<Record<number, Explained>> = {
@@ -88,9 +88,9 @@ const EXPLAINED: Readonly<Record<number, Explained>> = {
   503: {
     title: 'The broker is busy',
     advice: 'It, or its database, has too much to do.',
-    isPassing: true,
+    isTransient: true,
   },
-  // Of the edge proxy, which says the rest.
+  // From the edge proxy, with details in its answer.
   502: LOST,
   504: LOST,
 }
@@ -100,11 +100,11 @@ const FORBIDDEN = 403
 interface FailureProps {
   readonly error: Error
   readonly retry?: () => unknown
-  /** Of something that somebody asked for by a button, which is not asked for again by itself. */
+  /** Set for an action by button, which is not repeated automatically. */
   readonly isByHand?: boolean
 }
 
-/** A read that failed, with what the broker said. */
+/** A failed read, with the broker's message. */
 export function Failure({ error, retry, isByHand = false }: FailureProps) {
   const status = error instanceof ApiError ? error.status : null
   const explained = (status === null ? undefined : EXPLAINED[status]) ?? {
@@ -116,7 +116,7 @@ export function Failure({ error, retry, isByHand = false }: FailureProps) {
       <p class="empty-title">{explained.title}</p>
       <p>
         {explained.advice}
-        {explained.isPassing && !isByHand && ' This page asks again by itself.'}
+        {explained.isTransient && !isByHand && ' This page asks again by itself.'}
       </p>
       {isNews(error.message, explained) && <pre class="wrap">{error.message}</pre>}
       {retry && (
@@ -150,7 +150,7 @@ export function NotLoaded({ error }: { error: Error }) {
   )
 }
 
-/** Whether a message says more than the title, which is that of the console. */
+/** Whether the message adds anything to the title. */
 const isNews = (message: string, { title }: Explained) =>
   message !== '' && message.replace(/\.$/, '').toLowerCase() !== title.toLowerCase()
 

@@ -1,4 +1,4 @@
-/** Words and badges of vulnerabilities and images: what the states of the API mean, in a few words. */
+/** Words and badges for vulnerabilities and images. */
 import type { Answer } from '../api/client.ts'
 import { href } from '../place.ts'
 import { Badge, type Tone } from './text.tsx'
@@ -44,7 +44,7 @@ const USE_REASONS: Readonly<Record<UseReason, string>> = {
 export const useMeaning = (state: UseState) => USE[state].meaning
 export const useReasonText = (reason: UseReason) => USE_REASONS[reason]
 
-/** Whether a container used the package, and why it is not known. */
+/** Whether a container used the package, and the reason if that is not known. */
 export function InUse({ state, reason = null }: { state: UseState; reason?: UseReason | null }) {
   const { word, tone, meaning } = USE[state]
   const why = reason === null ? '' : `: ${USE_REASONS[reason]}`
@@ -81,7 +81,7 @@ const FACTORS: Readonly<Record<string, string>> = {
   no_fix: 'no fixed version is known',
 }
 
-/** A fact behind a tier, in words. */
+/** A factor of a tier, in words. */
 export function factorText(factor: string): string {
   const [name = '', value = ''] = factor.split(':')
   if (name === 'in_use') return `package ${USE[value as UseState]?.word ?? value}`
@@ -90,7 +90,7 @@ export function factorText(factor: string): string {
   return FACTORS[factor] ?? factor
 }
 
-/** Whether it is known to be exploited; a dash where no source says so. */
+/** Whether it is known to be exploited; a dash if no source says so. */
 export function Kev({ kev }: { kev: boolean | null }) {
   if (kev === true)
     return (
@@ -138,7 +138,7 @@ const JOINS: Readonly<Record<Join, Word>> = {
   },
 }
 
-/** How a report was joined to an image. */
+/** How a report was matched to an image. */
 export function JoinBadge({ join }: { join: Join }) {
   const { word, tone, meaning } = JOINS[join]
   return (
@@ -160,7 +160,7 @@ export const VERDICTS: Readonly<Record<string, Word>> = {
   unknown: { word: 'could not be checked', tone: 'plain', meaning: 'It could not be checked, which is not unsigned.' },
 }
 
-/** The outcome of checking an image for signatures; null is not checked, or not kept. */
+/** The result of checking an image for signatures; null means not checked, or no longer stored. */
 export function VerdictBadge({ verdict }: { verdict: string | null }) {
   const { word, tone, meaning } = VERDICTS[verdict ?? ''] ?? {
     word: verdict ?? 'not checked',
@@ -180,13 +180,13 @@ export interface NamedImage {
   readonly tags: readonly string[]
 }
 
-/** `repository:tag`, or the beginning of the digest where no name is known. */
+/** `repository:tag`, or a shortened digest if no name is known. */
 export function imageName({ digest, repository, tags }: NamedImage): string {
   if (repository === null) return digest.slice(0, 'sha256:'.length + 12)
   return tags[0] === undefined ? repository : `${repository}:${tags[0]}`
 }
 
-/** The name of an image as a link, with how many more tags it has. */
+/** The name of an image as a link, with the number of further tags. */
 export function ImageLink({ image }: { image: NamedImage }) {
   const more = image.tags.length - 1
   return (

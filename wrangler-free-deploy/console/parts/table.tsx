@@ -1,7 +1,7 @@
 /**
- * The one table of the console: few rows are rendered as they are, many only where they are in sight. It has CSV of its
- * rows, and the commands that give the same. Of a list that is read page by page it shows the pages that are kept, and
- * keeps the row at the top in its place as others come and go around it.
+ * The table of all pages. Short tables are rendered whole, long ones are virtual: only visible rows are rendered. The
+ * rows can be saved as CSV, and commands that return the same data can be copied. Of a paged list it shows the pages in
+ * memory, and keeps the top row in place as pages are added and removed around it.
  */
 import {
   elementScroll,
@@ -16,42 +16,42 @@ import type { PagedReading } from '../api/query.ts'
 import { type Commands, CopyAs } from './copy-as.tsx'
 import { csvText, download } from './csv.ts'
 
-/** From so many rows on, only those in sight are in the document. */
+/** Tables with at least this many rows are virtual. */
 const VIRTUAL_FROM_ROWS = 150
 const ROW_PX = 34
 const ROWS_AROUND = 12
-/** Distance to an end at which the next page is read. */
+/** The next page is read when the end is this many rows away. */
 const READ_ON_ROWS = 30
 
 export interface Column<T> {
-  /** Also the head of the CSV column. */
+  /** Also the header in the CSV. */
   readonly title: string
   readonly cell: (row: T) => ComponentChildren
-  /** The value as text, for CSV; none leaves the column out. */
+  /** The value for CSV; undefined leaves the column out. */
   readonly text?: (row: T) => string | number | null | undefined
   readonly isNumber?: boolean
-  /** Width for tables that only render the rows in sight, whose columns cannot fit themselves to all rows. */
+  /** Width in virtual tables, whose columns cannot adapt to rows that are not rendered. */
   readonly width?: string
-  /** Left out on narrow screens, as what a row's detail has as well. */
+  /** Hidden on narrow screens, where the detail of the row has the same. */
   readonly isMinor?: boolean
 }
 
 export interface TableProps<T> {
-  /** Names the table for screen readers, and its CSV file. */
+  /** The accessible name of the table, and the name of its CSV file. */
   readonly name: string
   readonly columns: readonly Column<T>[]
   readonly rows: readonly T[]
   readonly keyOf: (row: T) => string
   readonly commands?: Commands
-  /** A list that is read page by page: it reads on as an end comes near. */
+  /** A paged list: further pages are read as the end comes near. */
   readonly paged?: PagedReading<unknown>
   /** Shown instead of a table without rows. */
   readonly empty: ComponentChildren
-  /** Further controls, beside the CSV button. */
+  /** Further controls beside the CSV button. */
   readonly tools?: ComponentChildren
-  /** Instead of CSV of the rows, where the whole list can be had. */
+  /** Replaces the CSV button if the whole list can be exported. */
   readonly csv?: ComponentChildren
-  /** Height of a row where only those in sight are rendered. */
+  /** Height of a row in a virtual table. */
   readonly rowPx?: number | undefined
   readonly onRow?: (row: T) => void
   readonly isSelected?: (row: T) => boolean
@@ -99,7 +99,7 @@ export function Table<T>(props: TableProps<T>) {
   )
 }
 
-/** How many rows are here, or which ones of a list that is longer. */
+/** The number of rows, or the range of a longer list. */
 function RowCount<T>({ rows, paged }: TableProps<T>) {
   const first = paged?.firstIndex ?? 0
   const numbers =
@@ -132,7 +132,9 @@ function RowsAsCsv<T>({ name, columns, rows, paged }: TableProps<T>) {
   )
 }
 
-/** Up and down go to the same link or button of the next row, so that rows are walked without a Tab for each link. */
+/**
+ * Arrow up and down move the focus to the same link or button of the next row, which takes fewer key presses than Tab.
+ */
 function onRowKey(event: KeyboardEvent): void {
   if ((event.key !== 'ArrowDown' && event.key !== 'ArrowUp') || !(event.target instanceof HTMLElement)) return
   const cell = event.target.closest('td')
@@ -162,15 +164,15 @@ function Head<T>({ columns }: { columns: readonly Column<T>[] }) {
 }
 
 /**
- * Rows come and go while a list is scrolled, and Preact keeps the properties of some that are gone: they must not lead
- * to elements or to the rows of an earlier render, or each render would keep the one before.
+ * Props hold no elements and no rows of an earlier render: Preact keeps the props of some removed rows while a list is
+ * scrolled, and each render would then keep the previous one in memory.
  */
 interface RowProps<T> {
   readonly row: T
   readonly columns: readonly Column<T>[]
-  /** Its place among the rows that are here. */
+  /** Index among the loaded rows. */
   readonly index: number
-  /** Its place in the whole list, where not all rows are rendered. */
+  /** Index in the whole list, for virtual tables. */
   readonly listIndex?: number
   readonly canOpen: boolean
   readonly isSelected: boolean
@@ -194,7 +196,7 @@ function Row<T>({ row, columns, index, listIndex, canOpen, isSelected, heightPx 
   )
 }
 
-/** The clicks on rows. One on a link or a button in a row is theirs; so is the end of selecting text. */
+/** Handles clicks on rows, except on a link or button in the row, and except when text is selected. */
 const clicksOf =
   <T,>({ rows, onRow }: TableProps<T>) =>
   ({ target }: MouseEvent) => {
@@ -299,7 +301,10 @@ function InSight<T>(props: TableProps<T>) {
   )
 }
 
-/** Keeps the row at the top of the view where it is when rows come or go before it. The first row of all stays free. */
+/**
+ * Keeps the top visible row in place when rows before it are added or removed. At the start of the list, new rows push
+ * it down.
+ */
 function useRowAtTop<T>(
   scroller: { readonly current: HTMLElement | null },
   virtualizer: Virtualizer<HTMLElement, HTMLElement>,
@@ -316,7 +321,7 @@ function useRowAtTop<T>(
     const key = row === undefined ? null : keyOf(row)
     const now = key === null || isAtStart ? -1 : rows.findIndex((one) => keyOf(one) === key)
     if (now >= 0 && now !== index) moved = top + (now - index) * rowPx
-    // Where all rows are others, as after "to the first row", the view begins anew.
+    // If the row is gone, as after "to the first row", the view starts at the top.
     else if (now < 0 && !isAtStart && firstIndex < before.current.firstIndex) moved = 0
     if (moved !== null) virtualizer.scrollOffset = moved
     before.current = { rows, firstIndex }
@@ -326,7 +331,7 @@ function useRowAtTop<T>(
   }, [rows])
 }
 
-/** Takes the room of rows that are out of sight. One cell: columns that are left out would come back with more. */
+/** A spacer for rows that are not rendered. It has a single cell: more would bring back hidden columns. */
 function Space({ px }: { px: number }) {
   return (
     <tr class="space">

@@ -8,7 +8,7 @@ export type { Tone } from './tone.ts'
 
 const DIGEST_CHARS = 12
 
-/** `sha256:0123456789ab`, whole on hover. */
+/** `sha256:0123456789ab`; the whole digest on hover. */
 export function Digest({ digest, isLink = true }: { digest: string; isLink?: boolean }) {
   const [algorithm = '', hex] = digest.split(':')
   const short = hex === undefined ? digest : `${algorithm}:${hex.slice(0, DIGEST_CHARS)}`
@@ -26,7 +26,7 @@ export interface WorkloadName {
   readonly name: string
 }
 
-/** `namespace/name` with its kind, a link to the dossier. */
+/** `namespace/name` with its kind, linked to the dossier. */
 export function Workload({ namespace, kind, name, query = {} }: WorkloadName & { query?: Query }) {
   return (
     <a href={href(['workload', namespace, kind, name], query)} title={`${kind} ${namespace}/${name}`}>
@@ -36,7 +36,7 @@ export function Workload({ namespace, kind, name, query = {} }: WorkloadName & {
   )
 }
 
-/** A word with a colour; the word alone says it all. */
+/** A word with a colour; the word alone has the whole meaning. */
 export function Badge({
   tone = 'plain',
   children,
@@ -67,7 +67,7 @@ export function SeverityBadge({ severity }: { severity: string | null | undefine
 
 const number = new Intl.NumberFormat()
 
-/** A count; a dash for one that is not known. */
+/** A count, or a question mark if it is not known. */
 export function Count({ value, to }: { value: number | null | undefined; to?: string }) {
   if (value === null || value === undefined)
     return (

@@ -1,13 +1,13 @@
-/** Times: local and short on the page, UTC in full on hover. */
+/** Times: short local time on the page, full UTC on hover. */
 import { useNow } from '../hooks.ts'
 import { durationText, localText, toMs, utcText } from './moment.ts'
 
 export { durationText, localText, toMs, utcText } from './moment.ts'
 
-/** Ages on the page move on this often. */
+/** Ages are updated at this interval. */
 const AGE_STEP_MS = 15_000
 
-/** A time, or a dash for none. */
+/** A time, or a dash if there is none. */
 export function Time({ at }: { at: string | null | undefined }) {
   if (at === null || at === undefined) return <span class="faint">–</span>
   return (
@@ -17,7 +17,7 @@ export function Time({ at }: { at: string | null | undefined }) {
   )
 }
 
-/** `12 min ago`, which goes on by itself. */
+/** `12 min ago`, updated while the page is open. */
 export function Ago({ at }: { at: string | null | undefined }) {
   const now = useNow(AGE_STEP_MS)
   if (at === null || at === undefined) return <span class="faint">never</span>

@@ -1,2 +1,2 @@
-/** How good or bad a badge says that something is. */
+/** The tone of a badge, from good to bad. */
 export type Tone = 'bad' | 'warn' | 'good' | 'info' | 'plain'

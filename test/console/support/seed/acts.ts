@@ -1,4 +1,4 @@
-/** The acts of the story: what was until five days ago, and what has happened since. */
+/** The acts of the story: the state until five days ago, and the events since. */
 import { type Pod, uidOf, type Workload } from './cluster.ts'
 import { containerOf, labelsOf, podPost, servicePost } from './pods.ts'
 import { computeKey, denialOf, minuteOf, putResource, syscallsOf } from './runtime.ts'
@@ -23,7 +23,7 @@ const MIB = 2 ** 20
 export const keyOf = ({ namespace, kind, name }: Workload) => ({ namespace, kind, name })
 const storyService = (n: number) => `10.96.200.${10 + n}`
 
-/** Checkout as it was: another image, and confined as it should be. */
+/** Checkout before: another image, and confined as it should be. */
 export const earlierStory = (story: Story): Story => ({
   ...story,
   checkout: { ...story.checkout, image: IMAGES.earlierCheckout },
@@ -52,7 +52,7 @@ export async function postStoryPods(site: Site, story: Story): Promise<void> {
           labels: { ...labelsOf(workload), 'acme.example/on-call': `${workload.namespace}-team` },
           containers: containersOf(workload),
           silentSecs: SILENT_NODES.get(pod.node) ?? 0,
-          // Before the first of their flows, which then belong to them.
+          // Before their first flow, so that the flow is attributed to them.
           more: { started_at: site.ago(RUNNING_DAYS * DAY) },
         }),
       ),
@@ -72,7 +72,7 @@ interface FlowMore {
   readonly more?: object
 }
 
-/** A flow between the nth pods of two workloads, or with an address, so many seconds ago. */
+/** A flow between the nth pods of two workloads, or with an address, a given time ago. */
 const flowOf = (
   site: Site,
   from: Pod,
@@ -102,7 +102,7 @@ function between(site: Site, from: Workload, { to, secs, port, more }: FlowMore)
   })
 }
 
-/** The usual flows of the story, since weeks. */
+/** The usual flows of the story, for weeks. */
 export async function postUsualFlows(site: Site, s: Story): Promise<void> {
   const days = (n: number) => n * DAY
   const usual = [
@@ -134,7 +134,7 @@ export async function postUsualFlows(site: Site, s: Story): Promise<void> {
   await site.post('/pod/traffic/batch', usual)
 }
 
-/** What is new: the internet reaches checkout, recommender calls out, the ledger is cut off, an address is unknown. */
+/** New flows: the internet reaches checkout, recommender calls out, the ledger is cut off, one address is unknown. */
 export async function postNewFlows(site: Site, s: Story): Promise<void> {
   const drop = { decision: 'DROP', drop_cause: 'NO_RESPONSE', syn_retries: 4 }
   const fresh = [
@@ -158,7 +158,7 @@ export async function postNewFlows(site: Site, s: Story): Promise<void> {
   await site.post('/pod/traffic/batch', fresh)
 }
 
-/** Syscalls of the story; `more` are those that checkout and the ledger make since the deployment. */
+/** Syscalls of the story. `more` are those that checkout and the ledger use since the deployment. */
 export async function postStorySyscalls(site: Site, story: Story, more: readonly string[]): Promise<void> {
   const changed = [story.checkout.name, story.ledger.name]
   const entries = Object.values(story).flatMap((workload) =>
@@ -170,7 +170,7 @@ export async function postStorySyscalls(site: Site, story: Story, more: readonly
   await site.post('/pod/syscalls', entries)
 }
 
-/** Profiles of checkout, storefront and the ledger, of which the last lacks what it does now. */
+/** Profiles of checkout, storefront and the ledger. The profile of the ledger lacks syscalls that it uses now. */
 export async function putStoryProfiles(site: Site, story: Story): Promise<Workload[]> {
   const confined = [story.checkout, story.storefront, story.ledger]
   for (const workload of confined) await putResource(site, workload, syscallsOf(workload.name))
@@ -193,7 +193,7 @@ export function storyDenials(site: Site, { ledger, checkout }: Story): Map<strin
   return denials
 }
 
-/** Files that ran. Recommender runs something that no image has; nothing is known of where fx-rates' files are. */
+/** Executed files. Recommender runs one that no image has; the origin of fx-rates' files is not known. */
 export async function postStoryFiles(site: Site, story: Story, isEarlier: boolean): Promise<void> {
   const { checkout, cardVault, recommender, storefront, ledger, fxRates } = story
   const since = isEarlier ? 25 * DAY : DEPLOYED_DAYS * DAY
@@ -244,7 +244,7 @@ function storyGap(site: Site, { name }: Workload): object {
   return name === 'grafana' ? { start_mode: 'backfill', probe_attached_at: site.ago(2 * HOUR) } : {}
 }
 
-/** Reports, SBOMs and signatures; fx-rates has no SBOM, and nobody signed card-vault. */
+/** Reports, SBOMs and signatures. fx-rates has no SBOM, and card-vault is not signed. */
 export async function postStoryImages(site: Site, isEarlier: boolean): Promise<void> {
   for (const [name, image] of Object.entries(IMAGES)) {
     if ((name === 'checkout') === isEarlier) continue
@@ -252,7 +252,7 @@ export async function postStoryImages(site: Site, isEarlier: boolean): Promise<v
     const isCheckout = name === 'checkout' || name === 'earlierCheckout'
     const packages = isCheckout ? [...own, LOG4J] : name === 'cardVault' ? [...own, XZ] : own
     const extra = isCheckout ? [LOG4SHELL] : name === 'cardVault' ? [XZ_BACKDOOR] : []
-    // The newer checkout has fewer packages, so that the two differ.
+    // The newer image of checkout has fewer packages, so that the two differ.
     const kept = name === 'checkout' ? packages.filter(({ name: one }) => one !== 'perl-base') : packages
     await postReport(site, image, kept, extra)
     if (name !== 'fxRates') await postSbom(site, image, kept)
@@ -327,7 +327,7 @@ function grouped<T extends { pod: Pod }>(all: readonly T[]): Map<string, T[]> {
   return groups
 }
 
-/** An out-of-memory kill, in the latest sample of a pod of the recommender. */
+/** An out-of-memory kill in the latest sample of a recommender pod. */
 export const memoryShort = ({ recommender }: Story) =>
   [
     recommender.pods[0]!.name,
@@ -336,7 +336,7 @@ export const memoryShort = ({ recommender }: Story) =>
 
 export const storyContainer = ({ storefront }: Story) => computeKey(storefront, storefront.pods[0]!)
 
-/** Decisions of each kind, and one by a VEX document of a vendor. */
+/** One decision of each kind, and one from a vendor's VEX document. */
 export async function decide(site: Site, { checkout, cardVault }: Story): Promise<void> {
   const put = (id: string, body: object) => site.send('PUT', `/vulnerabilities/${id}/decision`, body)
   const untilNextYear = `${new Date().getUTCFullYear() + 1}-03-31`
@@ -389,7 +389,7 @@ export async function insertVerdicts(site: Site, { checkout, ledger, ordersDb }:
     where n % 3 = 0 or p.name = 'checkout-to-db'`
 }
 
-/** Makes what was posted until now `days` older, as far as the broker notes times of its own. */
+/** Makes everything posted so far `days` older, in the times that the broker itself records. */
 export async function age({ sql }: Site, days: number): Promise<void> {
   await sql`update image set first_seen = first_seen - make_interval(days => ${days})`
   await sql`update workload_container set first_seen = first_seen - make_interval(days => ${days})`
@@ -398,7 +398,7 @@ export async function age({ sql }: Site, days: number): Promise<void> {
     set first_seen = array(select t - make_interval(days => ${days}) from unnest(first_seen) t)`
 }
 
-/** The profiles that are stored now are those of five days ago. */
+/** Makes the currently stored profiles five days old. */
 export async function ageProfiles({ sql }: Site): Promise<void> {
   const before = `interval '${DEPLOYED_DAYS} days'`
   await sql.unsafe(`update workload_profile_version set created_at = created_at - ${before}`)
@@ -406,7 +406,7 @@ export async function ageProfiles({ sql }: Site): Promise<void> {
                                                 last_changed_at = last_changed_at - ${before}`)
 }
 
-/** The image that checkout ran has ended, and the new one came then. */
+/** Ends the previous image of checkout five days ago, and starts the new one then. */
 export async function ageDeployment({ sql }: Site): Promise<void> {
   const at = sql`now() at time zone 'utc' - make_interval(days => ${DEPLOYED_DAYS})`
   const [before, now] = [IMAGES.earlierCheckout.digest, IMAGES.checkout.digest]

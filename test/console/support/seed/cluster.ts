@@ -1,4 +1,4 @@
-/** The seeded cluster as a model: nodes, workloads, their pods and images. The same in every run. */
+/** The model of the seeded cluster: nodes, workloads, their pods and images. It is the same in every run. */
 import { createHash } from 'node:crypto'
 import { ROLES, type Role, TEAMS } from './names.ts'
 
@@ -7,13 +7,13 @@ const HASH_CHARS = 'bcdfghjklmnpqrstvwxz2456789'
 const FIRST_NETWORK = 64
 const NETWORKS = 256
 const FIRST_PLACE = 2
-/** Every so many pods there is one of which the agent records less than all syscalls. */
+/** One in this many pods has an agent that does not record all syscalls. */
 const LESS_CAPTURED = 40
 
 export const digestOf = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`
 const numberOf = (text: string) => createHash('sha256').update(text).digest().readUInt32BE(0)
 
-/** A number below `below` that belongs to a text, so that runs are alike. */
+/** A number below `below` that is derived from a text, so that all runs are equal. */
 export const pick = (text: string, below: number) => numberOf(text) % below
 
 export const nodeName = (i: number) => `worker-eu-1${ZONES[i % ZONES.length]}-${String(i).padStart(2, '0')}`
@@ -72,13 +72,13 @@ export function podName(kind: string, name: string, i: number): string {
   return `${name}-${suffix(name, 9)}-${suffix(`${name}/${i}`, 5)}`
 }
 
-/** A uid as Kubernetes makes them. */
+/** A uid in the format of Kubernetes. */
 export function uidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** Places pods on nodes in turn, each node with a network of its own. */
+/** Places pods on the nodes in turn. Each node has its own pod network. */
 export class Placement {
   readonly #nodes: number
   readonly #placed = new Map<number, number>()
@@ -103,7 +103,7 @@ export const makeWorkloads = (placement: Placement, copy = 0): Workload[] =>
     things.flatMap((thing) => ROLES.map((role) => makeWorkload(placement, team, thing, role, copy))),
   )
 
-/** Workloads of as many regions as it takes, with exactly so many pods. */
+/** Workloads with exactly this many pods, in as many regions as that takes. */
 export function makeManyWorkloads(placement: Placement, pods: number): Workload[] {
   const made: Workload[] = []
   let left = pods
@@ -133,7 +133,7 @@ function makeWorkload(placement: Placement, team: string, thing: string, role: R
   }
 }
 
-/** The image that the workloads of a thing ran before. */
+/** The previous image of the workloads of a thing. */
 export const earlierImage = ({ image }: Workload): Image => {
   const repository = image.repository.slice(image.repository.indexOf('/') + 1)
   return imageOf(

@@ -1,4 +1,4 @@
-/** The jobs, as far as they derive what pages show, without the rests that spare a live broker. */
+/** Runs the jobs whose data pages show, without the pauses that spare a live broker. */
 import { computeFold } from '../../../../jobs/compute-fold.ts'
 import { jobs } from '../../../../jobs/index.ts'
 import { supplyChainRefresh } from '../../../../jobs/supply-chain-refresh.ts'
@@ -10,10 +10,10 @@ import type { Site } from './site.ts'
 /** Two days. */
 const LATE_SECS = 172_800
 const FLOWS_AT_ONCE = 50_000
-/** Statements of profiles that run at once. */
+/** Number of profiles that are computed at once. */
 const BUILDERS = 4
 
-/** Counts all flows into edges. `isNew`: flows without a transaction number, from the oldest on. */
+/** Counts all flows into edges, oldest first. `isNew` marks flows without a transaction number. */
 export async function countFlows({ sql }: Site, { isNew = false } = {}): Promise<void> {
   if (isNew) await sql`update flow_edge_cursor set time_stamp = '-infinity', uuid = '' where time_stamp is null`
   for (;;) {
@@ -28,7 +28,7 @@ export const refreshSupplyChain = (site: Site) => site.runJob(supplyChainRefresh
 
 export const foldMinutes = (site: Site) => site.runJob(computeFold)
 
-/** Stores the profiles of workloads as the job does, several at once. */
+/** Stores the profiles of workloads as the job does, several at a time. */
 export async function storeProfiles({ db, config }: Site, workloads: readonly WorkloadKey[]): Promise<void> {
   let next = 0
   const work = async () => {

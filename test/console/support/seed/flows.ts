@@ -1,4 +1,4 @@
-/** Flows over the edges of the seeded cluster, written by COPY: posting 200 000 takes longer than a test may. */
+/** Flows over the edges of the seeded cluster, written by COPY: posting 200 000 would take too long for a test. */
 import { once } from 'node:events'
 import type postgres from 'postgres'
 import { withoutIndexes } from '../../../bench/dataset.ts'
@@ -26,12 +26,12 @@ interface Edge {
   readonly protocol: 'TCP' | 'UDP'
   readonly isDropped: boolean
   readonly isIngress: boolean
-  /** Days ago of the first flow and of the last one. */
+  /** Age of the first and of the last flow, in days. */
   readonly from: number
   readonly to: number
 }
 
-/** Addresses outside, of public services, and inside that nobody posted. */
+/** External addresses of public services, and internal addresses that no agent posted. */
 const OUTSIDE = [
   ['3.120.44.17', '443'],
   ['13.107.246.40', '443'],
@@ -49,7 +49,7 @@ const OUTSIDE = [
 const UNKNOWN_INSIDE = ['172.31.7.44', '172.31.18.201', '192.168.40.12', '10.200.3.9'] as const
 const VISITORS = ['81.2.69.142', '89.160.20.112', '175.16.199.4', '216.160.83.56', '2a02:26f0:6c00::210'] as const
 
-/** Who calls whom: within a thing by its roles, a few other things, the internet, DNS. */
+/** The edges of the cluster: between the roles of a thing, to a few other things, the internet and DNS. */
 export function edgesOf(workloads: readonly Workload[], dns: Workload): Edge[] {
   const byName = new Map(workloads.map((one) => [one.name, one]))
   const apis = workloads.filter(({ role }) => role.name === 'api')
@@ -98,7 +98,7 @@ export function edgesOf(workloads: readonly Workload[], dns: Workload): Edge[] {
   return edges
 }
 
-/** The roles of the same thing that a role calls. */
+/** The roles of the same thing that a role connects to. */
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   api: ['db', 'cache'],
   web: ['api', 'gateway', 'cache'],
@@ -112,7 +112,7 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   exporter: ['db'],
 }
 
-/** Nearly all edges are as old as the data; a few begin in the last days, a few have ended. */
+/** Nearly all edges are as old as the data; a few began in the last days, and a few have ended. */
 function spanOf(key: string): { from: number; to: number } {
   const n = pick(key, 400)
   if (n === 0) return { from: 0.6, to: 0 }
@@ -120,7 +120,7 @@ function spanOf(key: string): { from: number; to: number } {
   return n < 8 ? { from: DAYS, to: 9 } : { from: DAYS - (n % 20) / 10, to: 0 }
 }
 
-/** The columns of one flow, in the order of COPY; null is stored as such. */
+/** The columns of a flow, in the order of COPY. */
 type Row = readonly (string | number | null)[]
 
 function rowOf(edge: Edge, k: number, ofEdge: number, now: number): Row {
@@ -160,7 +160,7 @@ function peerColumns(peer: Peer, turn: number, at: string): PeerColumns {
   return { ip: pod.ip, choices: pods.length, columns: ['pod', namespace, pod.name, pod.uid, kind, name, at] }
 }
 
-/** What the peers of half of the edges report: the same flow from the other end. */
+/** The reports of the peer, for half of the edges: the same flow from the other end. */
 const mirrored = (edges: readonly Edge[]): Edge[] =>
   edges.flatMap((edge): Edge[] => {
     const { source, peer, port, isDropped } = edge
@@ -177,7 +177,7 @@ function distinct(edges: readonly Edge[]): Edge[] {
   return [...new Map(edges.map((edge) => [keyOf(edge), edge])).values()]
 }
 
-/** How many flows each edge has. Ports do not tell flows of UDP apart: these are one for each pair of pods. */
+/** Number of flows per edge. UDP flows are not distinguished by port, so there is one per pair of pods. */
 function countsOf(edges: readonly Edge[], count: number): number[] {
   const pairsOf = ({ source, peer }: Edge) =>
     source.pods.length * (peer.type === 'workload' ? peer.workload.pods.length : 1)
@@ -190,7 +190,7 @@ function countsOf(edges: readonly Edge[], count: number): number[] {
   )
 }
 
-/** Writes `count` flows over these edges and their mirrors. Their time decides in which order they are counted. */
+/** Writes `count` flows over these edges and their mirrors. Edges count them in the order of their times. */
 export async function copyFlows(sql: postgres.Sql, edges: readonly Edge[], count: number, now: number): Promise<void> {
   const all = distinct([...edges, ...mirrored(edges)])
   const counts = countsOf(all, count)

@@ -1,11 +1,11 @@
 /**
- * Records in which every text that others choose is hostile: markup, characters that turn text around or hide it,
- * URLs that run, formulas, and names as long as the broker takes. All of it has to be shown as text.
+ * Records in which every text from outside is hostile: markup, bidirectional and invisible characters, script URLs,
+ * formulas, and names of the maximum length. Pages must show all of it as text.
  */
 import { createHash } from 'node:crypto'
 import type { Site } from './site.ts'
 
-/** Sets `window.hostile` where a page runs it. */
+/** Sets `window.hostile` if a page runs it. */
 const RUN = 'window.hostile=1'
 export const MARKUP = `"'><img src=x onerror=${RUN}></script><script>${RUN}</script>`
 export const BIDI = 'safe\u202egnp.exe\u2066\u200b\u200d\u2069 \u0301e\u0007'
@@ -13,7 +13,7 @@ export const RUNNING_URL = `javascript:${RUN}`
 export const FORMULA = '=1+1,"x"\n@SUM(A1)'
 const LONG_CHARS = 10_000
 
-/** By a short name that is in every record made of it. */
+/** Hostile texts by a short name, which is in every record made from them. */
 export const HOSTILE_TEXTS: Readonly<Record<string, string>> = {
   markup: MARKUP,
   bidi: BIDI,
@@ -28,7 +28,7 @@ export const HOSTILE_TEXTS: Readonly<Record<string, string>> = {
 const [NAME, KIND, ID, WORD, REFERENCE, URL, TITLE, PATH] = [253, 63, 128, 64, 1_024, 2_048, 512, 4_096]
 const ARBITRARY = LONG_CHARS
 
-/** The beginning of a text that fits, in whole characters. */
+/** The longest prefix of a text that fits, in whole characters. */
 function fit(text: string, maxBytes: number): string {
   let bytes = 0
   let kept = ''
@@ -43,7 +43,7 @@ function fit(text: string, maxBytes: number): string {
 const digestOf = (text: string) => `sha256:${createHash('sha256').update(`hostile ${text}`).digest('hex')}`
 const DAY_SECS = 86_400
 
-/** What one text makes of a workload and all that is known of it. */
+/** Posts a workload, and all data about it, with one hostile text. */
 function recordsOf(site: Site, label: string, text: string, n: number) {
   const name = fit(text, NAME)
   const podName = fit(`${label} ${text}`, NAME)
@@ -192,7 +192,7 @@ function recordsOf(site: Site, label: string, text: string, n: number) {
     },
     signature: {
       ...{ schema_version: 1, digest, checked_at: site.zonedAgo(60), verdict: 'verified' },
-      // These texts may not have control characters; markup and length they may have.
+      // These fields do not allow control characters, but allow markup and any length.
       repository: fit(plain(text), REFERENCE),
       signatures: [
         {
@@ -230,7 +230,7 @@ export async function postHostile(site: Site): Promise<void> {
     await site.post('/seccomp/denials', records.drain)
     await site.post('/seccomp/node-status', records.nodeFiles)
     const { digest } = records
-    // Resources have names of Kubernetes.
+    // Names of resources follow the rules of Kubernetes.
     await site.send('PUT', `/seccomp/crs/hostile/profile-${n}`, records.resource)
     await site.post('/runtime/executables', records.files)
     await site.post('/runtime/coverage', [records.heartbeat])

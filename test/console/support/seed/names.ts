@@ -1,4 +1,4 @@
-/** The words of which the names of the seeded cluster are made: names as one meets them, not numbered ones. */
+/** Name parts of the seeded cluster: realistic names instead of numbered ones. */
 
 /** Namespaces with the things that their teams own. No thing appears twice, since pods are known by their names. */
 export const TEAMS: Readonly<Record<string, readonly string[]>> = {
@@ -60,7 +60,7 @@ export const TEAMS: Readonly<Record<string, readonly string[]>> = {
   warranty: ['coverage', 'repair', 'sparepart'],
 }
 
-/** What runs for a thing, with its kind, its pods and the port it listens on. */
+/** The workloads of a thing, with kind, number of pods and port. */
 export interface Role {
   readonly name: string
   readonly kind: 'Deployment' | 'StatefulSet' | 'CronJob'

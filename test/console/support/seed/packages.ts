@@ -1,6 +1,6 @@
 /**
- * Packages and vulnerabilities of the seeded images. The names, ids, severities and fixed versions are those of public
- * advisories, shortened; which image has them is made up.
+ * Packages and vulnerabilities of the seeded images. Names, ids, severities and fixed versions come from public
+ * advisories, shortened; their assignment to images is made up.
  */
 
 export interface Package {
@@ -8,7 +8,7 @@ export interface Package {
   readonly version: string
   readonly type: string
   readonly license: string
-  /** Without a slash in front, as SBOMs list them. */
+  /** Without a leading slash, as in SBOMs. */
   readonly files: readonly string[]
 }
 
@@ -42,7 +42,7 @@ const go = (name: string, version: string): Package => ({
   ...{ name, version, type: 'golang', license: 'BSD-3-Clause', files: ['app/server'] },
 })
 
-/** What all images of Debian have. */
+/** Packages of all Debian images. */
 export const DEBIAN: readonly Package[] = [
   deb('libc6', '2.36-9+deb12u3', 'LGPL-2.1', lib('libc.so.6'), lib('ld-linux-x86-64.so.2')),
   deb('libssl3', '3.0.11-1~deb12u2', 'Apache-2.0', lib('libssl.so.3'), lib('libcrypto.so.3')),
@@ -68,7 +68,7 @@ export const DEBIAN: readonly Package[] = [
   deb('util-linux', '2.38.1-5+b1', 'GPL-2.0', 'usr/bin/mount'),
 ]
 
-/** What images have on top of Debian, by the language of the program. */
+/** Packages on top of Debian, by the language of the program. */
 export const STACKS: readonly { readonly exec: string; readonly packages: readonly Package[] }[] = [
   {
     exec: '/usr/local/bin/node',

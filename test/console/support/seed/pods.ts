@@ -3,7 +3,7 @@ import { imageOf, type Pod, pick, type Workload } from './cluster.ts'
 import type { Site } from './site.ts'
 
 const DAY_SECS = 86_400
-/** Most pods are this old; some are younger. */
+/** Pods are at most this old. */
 const OLDEST_DAYS = 26
 const BEFORE_STATISTICS = 300
 
@@ -74,14 +74,17 @@ export const servicePost = (site: Site, { namespace, name, role }: Workload, ip:
   },
 })
 
-/** A sidecar that every third web workload has. */
+/** The sidecar of every third web workload. */
 const SIDECAR = { container: 'envoy', image: imageOf('library/envoy', '1.30.2') }
 export const containersOf = (workload: Workload) =>
   workload.role.name === 'web' && pick(workload.name, 3) === 0
     ? [containerOf(workload), containerOf(SIDECAR)]
     : [containerOf(workload)]
 
-/** Posts the pods and services of workloads; `silent` are nodes that have not reported for a while. */
+/**
+ * Posts the pods and services of workloads. `silent` has the nodes that have not reported for a while, with the
+ * seconds.
+ */
 export async function postPods(
   site: Site,
   workloads: readonly Workload[],
@@ -94,7 +97,7 @@ export async function postPods(
     }),
   )
   await site.postAll('/pod/spec', posts.slice(0, BEFORE_STATISTICS))
-  // Statements are planned for the rows that there are.
+  // Updates the statistics, so that the planner knows the number of rows.
   await site.sql`analyze`
   await site.postAll('/pod/spec', posts.slice(BEFORE_STATISTICS))
   const served = workloads.filter(({ role }) => role.port !== null)

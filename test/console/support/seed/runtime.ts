@@ -1,4 +1,4 @@
-/** What agents report of running containers: syscalls, files, coverage, capabilities, denials, profiles, compute. */
+/** Agents' reports of running containers: syscalls, files, coverage, capabilities, denials, profiles, compute. */
 import { nodeName, pick, type Workload } from './cluster.ts'
 import type { Site } from './site.ts'
 import { heartbeat, ranFiles, runtimeKey } from './supply-chain.ts'
@@ -6,7 +6,7 @@ import { heartbeat, ranFiles, runtimeKey } from './supply-chain.ts'
 const HOUR_SECS = 3_600
 const MIB = 2 ** 20
 const ENTRIES = 400
-/** Its agent does not see which libraries are loaded. */
+/** The agent of this node does not see which libraries are loaded. */
 export const NODE_WITHOUT_PROBE = nodeName(9)
 
 const COMMON = [
@@ -22,7 +22,7 @@ const COMMON = [
 const SOME = ['chdir', 'fadvise64', 'fsync', 'getcwd', 'io_uring_setup', 'kill', 'memfd_create', 'mkdir', 'mlock']
 const MORE = ['pwrite64', 'readlink', 'rename', 'setgid', 'setuid', 'sysinfo', 'timerfd_create', 'unlink', 'utimensat']
 
-/** The syscalls that a workload makes. */
+/** The syscalls that a workload uses. */
 export const syscallsOf = (name: string): string[] => [
   ...COMMON,
   ...[...SOME, ...MORE].filter((call) => pick(`${name}/${call}`, 3) === 0),
@@ -44,7 +44,7 @@ export async function postSyscalls(site: Site, workloads: readonly Workload[]): 
   await site.postAll('/pod/syscalls', others)
 }
 
-/** Of some containers the list of files may have gaps: a probe is missing, events were lost, or it came late. */
+/** For some containers the list of files may have gaps: a probe is missing, lost events, or was attached late. */
 function gapsOf(site: Site, name: string, node: string): object {
   if (node === NODE_WITHOUT_PROBE) return { lib_probe: false, mode: 'exec' }
   const n = pick(`${name}/gap`, 50)
@@ -56,7 +56,7 @@ function gapsOf(site: Site, name: string, node: string): object {
 export async function postFiles(site: Site, workloads: readonly Workload[]): Promise<void> {
   const files = workloads.flatMap((workload) => ranFiles(site, workload))
   await site.postAll('/runtime/executables', chunks(files, ENTRIES))
-  // Of every thirtieth workload nothing was watched.
+  // One workload in thirty was not watched at all.
   const watched = workloads.filter(({ name }) => pick(`${name}/watched`, 30) > 0)
   const heartbeats = watched.flatMap((workload) =>
     workload.pods.map(({ node }, i) => heartbeat(site, workload, i, gapsOf(site, workload.name, node))),
@@ -79,7 +79,7 @@ export async function postFiles(site: Site, workloads: readonly Workload[]): Pro
 const profileName = ({ kind, name }: Workload) => `${kind.toLowerCase()}-${name}`
 const FILE_ROOT = 'kguardian'
 
-/** A seccomp resource that allows what is given. */
+/** A seccomp resource that allows the given syscalls. */
 export const resourceOf = ({ kind, name }: Workload, names: readonly string[]) => ({
   hash: `hash-of-${name}`,
   spec: {
@@ -93,7 +93,7 @@ export const resourceOf = ({ kind, name }: Workload, names: readonly string[]) =
 export const putResource = (site: Site, workload: Workload, names: readonly string[]) =>
   site.send('PUT', `/seccomp/crs/${workload.namespace}/${profileName(workload)}`, resourceOf(workload, names))
 
-/** Which nodes have the file of which profile; `behind` have none of them yet. */
+/** Reports the profile files of each node. Nodes in `behind` have only some of them. */
 export async function postNodeProfiles(
   site: Site,
   workloads: readonly Workload[],
@@ -111,7 +111,7 @@ export async function postNodeProfiles(
     })
 }
 
-/** Every twelfth API has a profile: mostly what is observed, sometimes less. */
+/** Some APIs have a profile: mostly with all observed syscalls, sometimes with fewer. */
 export async function putProfiles(site: Site, workloads: readonly Workload[]): Promise<Workload[]> {
   const confined = workloads.filter(({ role }, i) => role.name === 'api' && i % 36 === 0)
   for (const workload of confined) {
@@ -126,7 +126,7 @@ export const denialOf = (site: Site, { namespace }: Workload, pod: { name: strin
   ...{ firstSeen: site.zonedAgo(30 * HOUR_SECS), lastSeen: site.zonedAgo(26 * HOUR_SECS), ...more },
 })
 
-/** The drains of all nodes but the silent ones; a few have denials. */
+/** Denial reports of all nodes except the silent ones; a few have denials. */
 export async function postDrains(site: Site, nodes: readonly string[], denials: ReadonlyMap<string, object[]>) {
   await site.postAll(
     '/seccomp/denials',
@@ -184,12 +184,12 @@ export function minuteOf(
 }
 
 export interface Overrides {
-  /** By the name of a pod: what its sample and its minutes have instead. */
+  /** By pod name: fields that replace those of its sample or its minutes. */
   readonly sample: ReadonlyMap<string, object>
   readonly minute: ReadonlyMap<string, object>
 }
 
-/** The latest sample of every node and container, and their last minutes. */
+/** The latest sample of every node and container, and the last minutes of each. */
 export async function postCompute(
   site: Site,
   workloads: readonly Workload[],

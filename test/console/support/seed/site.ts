@@ -1,4 +1,7 @@
-/** A database being seeded: posts go through the whole app without a socket, so that they are what a broker stores. */
+/**
+ * A database that is being seeded. Posts go through the whole app without a socket, so it contains what a broker would
+ * store.
+ */
 
 import { pino } from 'pino'
 import type postgres from 'postgres'
@@ -16,11 +19,11 @@ const AT_ONCE = 128
 const END_MS = 2_000
 const SECOND_MS = 1_000
 
-/** Scanners need a token of their own; where there is one, agents need theirs. */
+/** Supply-chain routes need a token of their own; with it set, agents need one, too. */
 const [SCANNER, AGENT] = ['scanner-of-the-seed', 'agent-of-the-seed']
 const ofScanners = /^\/(images|vulnerabilities|vex)\b/
 
-/** What posts and jobs may take here: the machine is busy with the seed. */
+/** Long time limits, because the machine is busy while it seeds. */
 const SETTINGS = {
   ...{ NODE_ENV: 'test', LOG_LEVEL: 'error', BROKER_READ_ACQUIRE_WAIT_MS: '60000', POD_TRAFFIC_RETENTION_DAYS: '30' },
   ...{ BROKER_TOKEN_SUPPLYCHAIN: SCANNER, BROKER_TOKEN_INGEST: AGENT },
@@ -31,13 +34,13 @@ export interface Site {
   readonly db: Database
   readonly config: Config
   readonly log: Log
-  /** Sends a body, which has to be accepted. */
+  /** Sends a body; throws if it is not accepted. */
   send(method: string, path: string, body: unknown): Promise<void>
   post(path: string, body: unknown): Promise<void>
-  /** Posts many bodies, some of them at once. */
+  /** Posts many bodies, several at a time. */
   postAll(path: string, bodies: readonly unknown[]): Promise<void>
   runJob(job: Job): Promise<void>
-  /** Times before the start of the seed: naive UTC, as agents send them, and RFC 3339. */
+  /** Times before the start of the seed: `ago` in naive UTC, as agents send them, `zonedAgo` in RFC 3339. */
   ago(secs: number): string
   zonedAgo(secs: number): string
   end(): Promise<void>
@@ -60,7 +63,7 @@ export async function openSite(connection: Connection): Promise<Site> {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
     const answer = await app.request(path, { method, headers, body: JSON.stringify(body) })
     const text = await answer.text()
-    // Some routes accept a body and drop its bad entries.
+    // Some routes accept a body but drop its invalid entries.
     if (answer.status >= 300 || /"dropped":[1-9]/.test(text))
       throw new Error(`${method} ${path}: ${answer.status} ${text}`)
   }

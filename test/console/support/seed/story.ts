@@ -1,6 +1,6 @@
 /**
- * The story of the seeded cluster: a shop with its payments, platform and monitoring, in which one of everything has
- * happened that asks for a look. Pages link to these names.
+ * The story of the seeded cluster: a shop with its payments, platform and monitoring, with one case of everything that
+ * needs attention. Tests refer to these names.
  */
 import { type Image, imageOf, nodeName, type Placement, podName, type Workload } from './cluster.ts'
 import type { Role } from './names.ts'
@@ -16,11 +16,11 @@ interface Cast {
   readonly pods: number
   readonly port: string | null
   readonly level?: string
-  /** The nodes of its pods; by default in turn. */
+  /** The nodes of its pods; in turn by default. */
   readonly nodes?: readonly number[]
 }
 
-/** Nodes that have not reported for so many seconds. */
+/** Nodes that are silent, with the seconds since their last report. */
 export const SILENT_NODES: ReadonlyMap<string, number> = new Map([
   [nodeName(17), 3 * 3_600],
   [nodeName(31), 26 * 3_600],
@@ -28,14 +28,14 @@ export const SILENT_NODES: ReadonlyMap<string, number> = new Map([
 
 export const IMAGES = {
   checkout: imageOf('shop/checkout', 'v3.14.2'),
-  /** What checkout ran until five days ago. */
+  /** The image of checkout until five days ago. */
   earlierCheckout: imageOf('shop/checkout', 'v3.14.1'),
   storefront: imageOf('shop/storefront', 'v8.2.0'),
   recommender: imageOf('shop/recommender', 'v0.9.4'),
   postgres: imageOf('library/postgres', '16.4'),
   ledger: imageOf('payments/ledger', 'v5.1.0'),
   fxRates: imageOf('payments/fx-rates', 'v1.0.7'),
-  /** Nobody signed it. */
+  /** An image without a signature. */
   cardVault: imageOf('payments/card-vault', 'v2.0.0-hotfix1'),
   nodeAgent: imageOf('platform/node-agent', 'v1.22.0'),
   imageBuilder: imageOf('platform/image-builder', 'v4.4.1'),
@@ -188,12 +188,14 @@ export function makeStory(placement: Placement, nodes: number): Story {
   return Object.fromEntries(made) as unknown as Story
 }
 
-/** What checkout has in addition to its stack: a library that is loaded and known to be exploited. */
+/**
+ * A package of checkout in addition to its stack: a loaded library with a vulnerability that is known to be exploited.
+ */
 export const LOG4J: Package = {
   ...{ name: 'org.apache.logging.log4j:log4j-core', version: '2.14.1', type: 'maven', license: 'Apache-2.0' },
   files: ['app/lib/log4j-core-2.14.1.jar'],
 }
-/** What card-vault has. */
+/** A package of card-vault. */
 export const XZ: Package = {
   ...{ name: 'xz-utils', version: '5.6.0-0.2', type: 'debian', license: '0BSD' },
   files: ['usr/bin/xz', 'usr/lib/x86_64-linux-gnu/liblzma.so.5.6.0'],
@@ -224,9 +226,9 @@ export const XZ_BACKDOOR = {
 export const ADDRESSES = {
   /** A visitor of the shop, on the internet. */
   visitor: '81.2.69.142',
-  /** Where recommender began to send data. */
+  /** An external address to which recommender began to send data. */
   newOutside: '185.220.101.34',
-  /** Inside, and nobody knows what it is. */
+  /** An internal address that no agent posted. */
   unresolved: '172.31.7.44',
   cardNetwork: '52.58.78.16',
 } as const

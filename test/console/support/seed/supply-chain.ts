@@ -1,18 +1,18 @@
-/** Reports, SBOMs, signatures and files that ran, for the images of the seeded cluster. */
+/** Reports, SBOMs, signatures and executed files for the images of the seeded cluster. */
 import { type Image, pick, type Workload } from './cluster.ts'
 import { ADVISORIES, DEBIAN, type Package, purlOf, STACKS } from './packages.ts'
 import type { Site } from './site.ts'
 
 const DAY_SECS = 86_400
-/** What is likely to be exploited has been fixed in most images: it is left in one of so many. */
+/** Vulnerabilities with at least this EPSS are fixed in most images: only one in `RARE` still has them. */
 const RARE_FROM_EPSS = 0.1
 const RARE = 24
-/** So many images in five were built anew a while ago: what is left is what nobody fixes. */
+/** Three images in five were rebuilt recently, and have only vulnerabilities without a fix. */
 const PATCHED_IN_FIVE = 3
 const GITHUB = 'https://token.actions.githubusercontent.com'
 
 const isOs = ({ type }: Package) => type === 'debian'
-/** Programs of others are written in Go. */
+/** Third-party programs are written in Go. */
 const stackOf = ({ repository }: Image) =>
   repository.includes('/library/') ? STACKS.at(-1)! : STACKS[pick(repository, STACKS.length)]!
 export const packagesOf = (image: Image): readonly Package[] => [...DEBIAN, ...stackOf(image).packages]
@@ -90,13 +90,13 @@ export function signedResult(site: Site, { digest, repository }: Image): object 
   }
 }
 
-/** The result of a check that found no signature, or could not check. */
+/** A result that found no signature, or of a check that failed. */
 export const unsignedResult = (site: Site, { digest, repository }: Image, more: object = {}): object => ({
   ...{ schema_version: 1, digest, repository, checked_at: site.zonedAgo(3_600), verdict: 'unsigned' },
   ...{ signatures: [], attestations: [], ...more },
 })
 
-/** Reports, SBOMs and signature checks of the images of workloads; of a few images nothing is known. */
+/** Reports, SBOMs and signature checks of the workloads' images. A few images have none. */
 export async function postImages(site: Site, workloads: readonly Workload[]): Promise<void> {
   const images = [...new Map(workloads.map(({ image }) => [image.digest, image])).values()]
   let next = 0
@@ -122,13 +122,13 @@ export async function postImages(site: Site, workloads: readonly Workload[]): Pr
 
 const HOUR_SECS = 3_600
 
-/** What agents say of the containers that ran an image. */
+/** The identity of a container in reports of agents. */
 export const runtimeKey = ({ namespace, kind, name, container, image }: Workload, pod = '') => ({
   ...{ pod_namespace: namespace, workload_kind: kind, workload_name: name, container_name: container },
   ...{ image_digest: image.digest, ...(pod && { pod_name: pod }) },
 })
 
-/** Files that ran: the program of the stack and libraries of some packages, with the path that the kernel saw. */
+/** Executed files: the program of the stack and libraries of some packages, with the paths that the kernel saw. */
 export function ranFiles(site: Site, workload: Workload): object[] {
   const { exec, packages } = stackOf(workload.image)
   const of = runtimeKey(workload, workload.pods[0]!.name)

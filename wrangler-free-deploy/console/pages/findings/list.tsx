@@ -1,4 +1,4 @@
-/** Containers that wait for CPU or memory, and who makes them wait. */
+/** Containers that wait for CPU or memory, and the containers that make them wait. */
 import { type Answer, addressOf, type Params } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
 import { FilterBar } from '../../parts/filter-bar.tsx'

@@ -1,4 +1,4 @@
-/** Findings of CPU and memory as a table, for the cluster and for a node. */
+/** Findings about CPU and memory as a table, for the cluster or for one node. */
 import type { ComponentChildren } from 'preact'
 import type { Answer } from '../../api/client.ts'
 import type { Commands } from '../../parts/copy-as.tsx'

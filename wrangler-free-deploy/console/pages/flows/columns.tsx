@@ -18,7 +18,7 @@ export function Verdict({ decision }: Pick<Flow, 'decision'>) {
   return <span title={title}>{decision === 'ALLOW' ? 'allowed' : (decision ?? NOT_KNOWN)}</span>
 }
 
-/** The link of a row to its detail. */
+/** The link from a row to its detail. */
 export const linkId = (uuid: string) => `flow-${uuid}`
 
 function FirstSeen({ uuid, time_stamp }: Flow) {
@@ -66,7 +66,7 @@ export const COLUMNS: readonly Column<Flow>[] = [
   },
 ]
 
-/** All in one cell, on three lines. */
+/** One cell with three lines, for narrow screens. */
 export const NARROW_COLUMNS: readonly Column<Flow>[] = [
   {
     title: 'Flow',

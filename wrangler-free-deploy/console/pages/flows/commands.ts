@@ -1,12 +1,12 @@
-/** The same flows by `ctb`. */
+/** The `ctb` commands that list the same flows. */
 
 export interface Shown {
-  /** Parameters of the API, filters and window. */
+  /** Filters and time window, as query parameters of the API. */
   readonly query: object
   readonly isLive: boolean
 }
 
-/** Arguments of `ctb flows`: its flags are the parameters with hyphens. A follow takes no end. */
+/** Arguments of `ctb flows`: its flags are the query parameters with hyphens. Following takes no end time. */
 export function flowArguments({ query, isLive }: Shown): string[] {
   const left = isLive ? ['order', 'since', 'until'] : []
   const flags = Object.entries(query)

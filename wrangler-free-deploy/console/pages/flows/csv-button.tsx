@@ -1,4 +1,4 @@
-/** CSV of all flows of the filter, not only of those that are on the page. */
+/** Exports all flows of the filter as CSV, not only those on the page. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Params } from '../../api/client.ts'
 import { bytesText } from '../../parts/text.tsx'

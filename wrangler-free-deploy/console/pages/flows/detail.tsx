@@ -1,4 +1,4 @@
-/** All that is stored of one flow, in a panel beside the list. */
+/** All stored fields of one flow, in a panel beside the list. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { useRead } from '../../api/query.ts'
@@ -18,13 +18,13 @@ import {
   verdictText,
 } from './words.ts'
 
-/** Flows that may have the same time as the wanted one. */
+/** Limit for the flows that share the timestamp of the wanted one. */
 const SAME_TIME = 500
 
 interface DetailProps {
   readonly uuid: string
   readonly at: string
-  /** The row of the list, where it is there. */
+  /** The row of the list, if it is loaded. */
   readonly row: Flow | undefined
 }
 
@@ -36,7 +36,7 @@ export function Detail({ uuid, at, row }: DetailProps) {
     document.getElementById(linkId(uuid))?.focus()
   }
   useEffect(() => {
-    // The page that was opened with a flow in its address begins at its top.
+    // If the flow was in the address from the start, the page stays at its top.
     if (shown.current !== null || document.activeElement !== document.body) heading.current?.focus()
     shown.current = uuid
     const onKey = (event: KeyboardEvent) => {

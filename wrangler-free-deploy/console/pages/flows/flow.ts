@@ -1,4 +1,4 @@
-/** The fields of a flow that the list shows. Its detail reads all of them. */
+/** The fields of a flow that the list shows. The detail reads all fields. */
 import type { components } from '../../api/schema.d.ts'
 
 type Item = components['schemas']['FlowPage']['items'][number]
@@ -22,12 +22,12 @@ export const LIST_FIELDS = [
 
 export type Flow = Pick<WholeFlow, (typeof LIST_FIELDS)[number]>
 
-/** The side whose agent reported the flow; null where the flow says no direction. */
+/** The side whose agent reported the flow; null if the flow has no direction. */
 export function seenBy({ traffic_type }: Pick<Flow, 'traffic_type'>): 'from' | 'to' | null {
   return traffic_type === 'EGRESS' ? 'from' : traffic_type === 'INGRESS' ? 'to' : null
 }
 
-/** Live flows above those of the list, each once, as far as it is known by now. */
+/** Live flows above those of the list, without duplicates and with the latest updates. */
 export function together(
   live: readonly Flow[],
   listed: readonly Flow[],

@@ -1,48 +1,48 @@
 /**
- * Flows as they are stored (docs/contract.md#following-flows), in bounded memory. Flows count when the token behind
- * them has come, and a stream that was cut goes on from the last token: so none is lost, and none comes twice. Without
- * the DOM, so that plain node runs its tests.
+ * Follows flows as they are stored (docs/contract.md#following-flows), in bounded memory. Flows are shown once the
+ * resume token after them has arrived. A broken stream resumes from the last token, so no flow is lost or shown twice.
+ * Does not use the DOM, so that its tests run in plain Node.
  */
 import type { Flow } from './flow.ts'
 
-/** Why flows come at this moment, or do not. */
+/** State of the stream. */
 export type Phase =
   | 'connecting'
   | 'live'
-  /** The broker cannot be reached, or the stream broke; it is tried again. */
+  /** The broker cannot be reached, or the stream broke. It is retried. */
   | 'lost'
-  /** The broker has no room; it is tried again, and the list is polled meanwhile. */
+  /** The broker has no capacity for another follower. It is retried, and the list is polled meanwhile. */
   | 'busy'
   /** The tab is hidden. */
   | 'hidden'
-  /** The place is of another database, or too old. */
+  /** The resume token is too old, or belongs to another database. */
   | 'gone'
-  /** It will not become better by itself. */
+  /** A failure that a retry would not mend. */
   | 'failed'
 
 export interface FollowState {
   readonly phase: Phase
-  /** When all flows up to then had come, in milliseconds since 1970; 0 before. */
+  /** All flows stored up to this time have arrived; milliseconds since 1970, 0 before the first token. */
   readonly asOfMs: number
-  /** The flows to show, the newest first. */
+  /** The flows to show, newest first. */
   readonly rows: readonly Flow[]
-  /** Changed flows that may be in the list below. */
+  /** Updates of flows that may be in the list below. */
   readonly updates: ReadonlyMap<string, Flow>
   readonly isPaused: boolean
-  /** Flows that came since the pause. */
+  /** Number of flows that arrived since the pause. */
   readonly waiting: number
-  /** Flows that had to make room for newer ones. */
+  /** Number of flows that were removed to make room for newer ones. */
   readonly dropped: number
-  /** When it is tried again, in milliseconds since 1970. */
+  /** Time of the next attempt, in milliseconds since 1970. */
   readonly retryAtMs: number | null
-  /** What the broker said. */
+  /** Text of the broker's answer. */
   readonly message: string
 }
 
 export interface FollowOptions {
-  /** Opens the stream. It rejects where the broker cannot be reached. */
+  /** Opens the stream. Rejects if the broker cannot be reached. */
   readonly open: (resume: string | null, signal: AbortSignal) => Promise<Response>
-  /** The first token has come: what was stored before is in lists that are read from now on. */
+  /** The first token has arrived: lists read from now on contain everything stored before it. */
   readonly onPlace: () => void
   readonly maxRows?: number
   /** For tests. */
@@ -50,12 +50,12 @@ export interface FollowOptions {
 }
 
 interface Timing {
-  /** Without a byte for so long, the stream is dead. */
+  /** A stream that is silent for this long counts as broken. */
   readonly silenceMs: number
   readonly firstRetryMs: number
   readonly longestRetryMs: number
   readonly busyRetryMs: number
-  /** Changes are told at most this often. */
+  /** Listeners are notified at most this often. */
   readonly tellMs: number
 }
 
@@ -68,14 +68,14 @@ const TIMING: Timing = {
   tellMs: 250,
 }
 export const MAX_ROWS = 20_000
-/** Rows are let go so many at a time: a map that loses its first entry each time has to search for the next one. */
-const DROPPED_AT_ONCE = 1_000
+/** Rows are removed in batches: deleting the first entry of a large Map one by one is slow. */
+const DROP_BATCH = 1_000
 const MAX_UPDATES = 2_000
-/** A group has at most a thousand flows. */
+/** The broker sends at most a thousand flows between two tokens. */
 const MAX_GROUP = 10_000
 const MAX_LINE_CHARS = 1_048_576
 
-/** A line of the stream, of which every field is checked before use. */
+/** A line of the stream. Every field is checked before use. */
 type Line = Partial<Flow> & { readonly update?: boolean; readonly resume?: string; readonly end?: boolean }
 
 export class Follow {
@@ -86,7 +86,7 @@ export class Follow {
   /** By uuid, the oldest first. */
   #rows = new Map<string, Flow>()
   #updates = new Map<string, Flow>()
-  /** Flows since the last token. */
+  /** Flows that arrived since the last token. */
   #group: Line[] = []
   #resume: string | null = null
   #phase: Phase = 'connecting'
@@ -108,7 +108,7 @@ export class Follow {
     this.#maxRows = options.maxRows ?? MAX_ROWS
   }
 
-  /** The same object until something changes. */
+  /** The same object until something changes, as `useSyncExternalStore` needs it. */
   get state(): FollowState {
     this.#state ??= {
       phase: this.#phase,
@@ -129,7 +129,7 @@ export class Follow {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Opens the stream, at the place where it was. */
+  /** Opens the stream, resuming from the last token. */
   start(): void {
     this.#close()
     void this.#run()
@@ -141,7 +141,7 @@ export class Follow {
     this.#telling = undefined
   }
 
-  /** A hidden tab holds no stream, and goes on at its place when it is seen again. */
+  /** A hidden tab closes the stream and resumes when it is visible again. */
   hide(): void {
     if (this.#phase === 'gone' || this.#phase === 'failed') return
     this.#close()
@@ -152,7 +152,7 @@ export class Follow {
     if (this.#phase === 'hidden') this.start()
   }
 
-  /** The rows stay as they are; others wait. */
+  /** The shown rows stay as they are; new ones are counted. */
   pause(): void {
     this.#paused ??= this.state.rows
     this.#tell()
@@ -164,7 +164,7 @@ export class Follow {
     this.#tell()
   }
 
-  /** Forgets the place, and begins with the flows that come from now on. */
+  /** Forgets the resume token and starts with flows stored from now on. */
   restart(): void {
     this.#resume = null
     this.#rows = new Map()
@@ -180,7 +180,7 @@ export class Follow {
     this.#retryAtMs = null
     this.#stream?.abort()
     this.#stream = null
-    // Without the token behind them these come again.
+    // Their token has not arrived, so the resumed stream sends these again.
     this.#group = []
   }
 
@@ -195,13 +195,13 @@ export class Follow {
     } catch (error) {
       end = { phase: 'lost', message: (error as Error).message }
     }
-    // Closed by us, and perhaps opened again since.
+    // Closed by us, and possibly reopened since.
     if (this.#stream !== stream) return
     this.#close()
     if (end.phase === 'gone' || end.phase === 'failed') return this.#become(end.phase, end.message)
     const { firstRetryMs, longestRetryMs, busyRetryMs } = this.#timing
     if (end.phase === 'live') {
-      // A replica that stops ends each stream at once.
+      // A replica that shuts down ends each stream at once.
       const isShort = Date.now() - openedAtMs < firstRetryMs
       this.#retry = setTimeout(() => void this.#run(), isShort ? firstRetryMs : 0)
       return
@@ -219,7 +219,7 @@ export class Follow {
     let watch = setTimeout(silent, this.#timing.silenceMs)
     try {
       const response = await this.#options.open(this.#resume, stream.signal)
-      // Awaited, because the end of this function aborts what is left of the answer.
+      // Awaited because the caller aborts the rest of the answer when this function returns.
       if (!response.ok) return await refusalOf(response)
       const reader = response.body!.getReader()
       const decoder = new TextDecoder()
@@ -241,7 +241,7 @@ export class Follow {
     }
   }
 
-  /** Takes a line, and returns whether it is the last one of the stream. */
+  /** Handles a line, and returns whether it is the last one of the stream. */
   #take(line: Line): boolean {
     if (line.uuid !== undefined) {
       this.#group.push(line)
@@ -269,9 +269,9 @@ export class Follow {
     }
     if (this.#paused !== null && !this.#rows.has(uuid)) this.#waiting++
     this.#rows.set(uuid, flow as Flow)
-    if (this.#rows.size < this.#maxRows + DROPPED_AT_ONCE) return
-    dropFirst(this.#rows, DROPPED_AT_ONCE)
-    this.#dropped += DROPPED_AT_ONCE
+    if (this.#rows.size < this.#maxRows + DROP_BATCH) return
+    dropFirst(this.#rows, DROP_BATCH)
+    this.#dropped += DROP_BATCH
   }
 
   #become(phase: Phase, message = ''): void {
@@ -290,7 +290,7 @@ export class Follow {
   }
 }
 
-/** How a stream ended: `live` where it goes on at once. */
+/** How a stream ended; `live` means that it resumes at once. */
 type End =
   | { readonly phase: 'live' }
   | { readonly phase: 'lost' | 'busy' | 'gone' | 'failed'; readonly message: string; readonly retryAfterMs?: number }

@@ -1,4 +1,4 @@
-/** Flows: connections that were seen, by filter and time window, or live as they are stored. */
+/** Flows: observed connections by filter and time window, or live as they are stored. */
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { type Answer, addressOf } from '../../api/client.ts'
 import { itemsOf, POLL_MS, usePages } from '../../api/query.ts'
@@ -23,7 +23,7 @@ import './flows.css'
 const PAGE_ROWS = 200
 const NARROW = '(max-width: 640px)'
 const NARROW_ROW_PX = 84
-/** While there is no room for a follower. */
+/** Polling interval while the broker has no capacity for another follower. */
 const BUSY_POLL_MS = 10_000
 const count = new Intl.NumberFormat()
 
@@ -44,20 +44,20 @@ export default function Flows() {
   )
   toStart.current = reading.toStart
   useEffect(() => {
-    // What came live is in the list once it is read again.
+    // Live flows are part of the list once it is read again.
     if (isLive) return () => void toStart.current()
     return undefined
   }, [isLive])
 
   const listed = itemsOf(reading) as readonly Flow[]
   const isFull = (live?.state.dropped ?? 0) > 0
-  // Further down in the list there is a gap between it and the live flows, which then belong to its top only.
+  // Further down, flows may be missing between the list and the live ones, so live flows appear only at the top.
   const isAtTop = live !== null && phase !== 'busy' && reading.firstIndex === 0
   const rows = useMemo(
     () => (isAtTop ? together(live.state.rows, isFull ? [] : listed, live.state.updates) : listed),
     [live?.state, listed, isAtTop],
   )
-  // What comes live keeps the list as fresh as the newest token.
+  // While flows arrive live, the data is as fresh as the newest token.
   const updatedAt = Math.max(reading.dataUpdatedAt, live?.state.asOfMs ?? 0)
   const known = { ...reading, dataUpdatedAt: updatedAt }
   const isNarrow = useMedia(NARROW)
@@ -136,7 +136,7 @@ function Switches({ isLive, isOldest, hasEnd }: { isLive: boolean; isOldest: boo
 
 type Page = Answer<'/flows'>
 
-/** What the list cannot say: a time of which nothing is kept, and flows that nobody can judge. */
+/** Limits of the list: a time before the stored flows, and flows that the filter could not be applied to. */
 function Known({ pages, since }: { pages: readonly Page[]; since: string | undefined }) {
   const observedSince = pages[0]?.observedSince ?? null
   const unstamped = pages.reduce((sum, page) => sum + page.unstamped, 0)

@@ -1,4 +1,4 @@
-/** Says whether flows come as they are stored, and why not. */
+/** Shows whether flows arrive live, and the reason if they do not. */
 
 import { ApiError } from '../../api/client.ts'
 import { useNow } from '../../hooks.ts'
@@ -42,7 +42,7 @@ export function LiveBar({ live: { follow, state } }: { live: Live }) {
       {state.dropped > 0 && (
         <span class="faint">
           The newest {count.format(state.rows.length)} flows are kept here; {count.format(state.dropped)} that came live
-          before, and the list below them, were let go. They are stored: switch Live off to read them.
+          before, and the list below them, were removed from the page. They are stored: switch Live off to read them.
         </span>
       )}
     </div>

@@ -1,13 +1,13 @@
 /**
- * Saves all flows of a filter as CSV. A link would carry no token, so the stream is fetched: into a file where the
- * browser can write one, else into memory up to a limit.
+ * Saves all flows of a filter as CSV. A link cannot send the token, so the stream is fetched and written to a file
+ * where the browser can do that, otherwise to memory up to a limit.
  */
 import { addressOf, call, errorOf, type Params } from '../../api/client.ts'
 
 type FlowQuery = NonNullable<Params<'/flows'>['query']>
 
 const MAX_MEMORY_BYTES = 64 * 1_024 ** 2
-/** Parts of a blob that are joined leave the heap of the page. */
+/** Chunks joined into a Blob leave the JavaScript heap. */
 const JOINED_BYTES = 4 * 1_024 ** 2
 const LINE_FEED = 0x0a
 const LONGEST_ROW_BYTES = 65_536
@@ -18,19 +18,19 @@ interface FileSink {
   readonly close: () => Promise<void>
   readonly abort: () => Promise<void>
 }
-/** The File System Access API, which not all browsers have, and only on https or localhost. */
+/** The File System Access API. Not all browsers have it, and only on https or localhost. */
 type SavePicker = (options: { suggestedName: string }) => Promise<{ readonly createWritable: () => Promise<FileSink> }>
 
 export interface Saved {
   readonly bytes: number
-  /** The file ends before the list, at the limit of memory. */
+  /** The file was cut at the memory limit. */
   readonly isCut: boolean
 }
 
-/** @throws ApiError, and where the list ends early; an AbortError where the user gave up. */
+/** @throws ApiError, also if the list ends early; an AbortError if the user cancelled. */
 export async function saveCsv(query: FlowQuery, signal: AbortSignal, onBytes: (bytes: number) => void): Promise<Saved> {
   const pick = (window as { showSaveFilePicker?: SavePicker }).showSaveFilePicker
-  // Asked for before anything else: the browser shows it only right after a click.
+  // Before anything else: browsers show the file picker only right after a click.
   const file = pick === undefined ? null : await (await pick({ suggestedName: NAME })).createWritable()
   try {
     const request = new Request(addressOf('/flows', { query }), { signal, headers: { accept: 'text/csv' } })
@@ -92,7 +92,7 @@ async function intoMemory(response: Response, onBytes: (bytes: number) => void):
   return { bytes: whole.size, isCut }
 }
 
-/** Without the part of a row at the end. */
+/** Cuts off an incomplete row at the end. */
 async function wholeRows(blob: Blob): Promise<Blob> {
   const tail = new Uint8Array(await blob.slice(-LONGEST_ROW_BYTES).arrayBuffer())
   return blob.slice(0, blob.size - tail.length + tail.lastIndexOf(LINE_FEED) + 1, blob.type)

@@ -1,4 +1,4 @@
-/** A side of a flow: a workload, or what is known of it, as a link to more. */
+/** A side of a flow as a link: its workload, or otherwise its address or name. */
 import { Workload } from '../../parts/text.tsx'
 import { href } from '../../place.ts'
 import type { Flow, Side } from './flow.ts'
@@ -9,14 +9,14 @@ export interface WorkloadName {
   readonly name: string
 }
 
-/** The workload of a side; null for all but pods whose workload is known. */
+/** The workload of a side; null unless the side is a pod whose workload is known. */
 export function workloadOf({ namespace, workload }: Side): WorkloadName | null {
   const slash = workload?.indexOf('/') ?? -1
   if (namespace === null || workload === null || slash < 0) return null
   return { namespace, kind: workload.slice(0, slash), name: workload.slice(slash + 1) }
 }
 
-/** All flows of the smallest thing that the side is known as. */
+/** Link to all flows of the side, by the most specific name that is known. */
 export function flowsOf({ kind, namespace, name, ip }: Side): string {
   if ((kind === 'pod' || kind === 'service') && namespace !== null && name !== null)
     return href(['flows'], { [kind]: `${namespace}/${name}` })
@@ -52,7 +52,7 @@ export function SideLink({ side }: { side: Side }) {
   )
 }
 
-/** Where the flow says no direction, its sides are the pod and its peer. */
+/** For a flow without a direction the two sides are the pod and its peer. */
 export function sidesOf(flow: Flow): { from: Side; to: Side; isDirected: boolean } {
   if (flow.traffic_type === 'EGRESS' || flow.traffic_type === 'INGRESS')
     return { from: flow.from, to: flow.to, isDirected: true }

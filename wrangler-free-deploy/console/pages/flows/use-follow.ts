@@ -1,4 +1,4 @@
-/** A follow of the page: one for each filter, closed while the tab is hidden. */
+/** Follows the flows of a filter while the page is shown. Each filter has a stream of its own. */
 import { useEffect, useState } from 'preact/hooks'
 import { addressOf, call, type Params } from '../../api/client.ts'
 import { LIST_FIELDS } from './flow.ts'
@@ -11,7 +11,10 @@ export interface Live {
   readonly state: FollowState
 }
 
-/** Null while the page is not live. `onPlace`: what is stored up to now belongs to the list, all else comes live. */
+/**
+ * Null while the page is not live. `onPlace` is called when the list has to be read again up to the start of the
+ * stream.
+ */
 export function useFollow(filter: FlowQuery, isLive: boolean, onPlace: () => void): Live | null {
   const [live, setLive] = useState<Live | null>(null)
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** The time window against what is kept. */
+/** Compares the time window with the period of stored flows. */
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   s: 1_000,
@@ -7,10 +7,12 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
   w: 604_800_000,
 }
-/** Between two flows of a small cluster nothing may happen for a while. */
+/** Tolerance: a small cluster may have no flow for a while. */
 const QUIET_MS = 60_000
 
-/** Whether a window begins clearly before what is kept. `since` is a time or a distance, as the API reads it. */
+/**
+ * Whether a window begins clearly before the oldest stored flow. `since` is a time or relative, as the API reads it.
+ */
 export function isOlderThanKept(since: string, keptSinceMs: number, nowMs: number): boolean {
   const [, number, unit = ''] = /^(\d+)([smhdw])$/.exec(since) ?? []
   const zoned = /(Z|[+-]\d\d:\d\d)$/.test(since) ? since : `${since}Z`

@@ -1,4 +1,4 @@
-/** What the fields of a flow mean, in words that claim no more than was seen. */
+/** Texts for the fields of a flow. They claim no more than was observed. */
 import type { Flow, WholeFlow } from './flow.ts'
 
 export const NOT_KNOWN = 'not known'
@@ -20,7 +20,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   unknown: 'The policy evaluator could not say whether a policy governed the pod.',
 }
 
-/** Only for a dropped flow. */
+/** Only for dropped flows. */
 export function causeText({ drop_cause }: Pick<WholeFlow, 'drop_cause'>): string {
   if (drop_cause === null) return `${NOT_KNOWN}: nobody could say whether a policy governed the pod`
   return CAUSES[drop_cause] ?? `${drop_cause}, in the word of the agent.`
@@ -31,14 +31,14 @@ export function retriesText({ syn_retries }: Pick<WholeFlow, 'syn_retries'>): st
   return syn_retries === 0 ? 'never' : syn_retries === 1 ? 'once' : `${syn_retries} times`
 }
 
-/** The agent of which side reported it. */
+/** Names the side whose agent reported the flow. */
 export function seenByText({ traffic_type }: Pick<Flow, 'traffic_type'>): string {
   if (traffic_type === 'EGRESS') return 'the agent of the side that opened the connection (egress)'
   if (traffic_type === 'INGRESS') return 'the agent of the side that accepted the connection (ingress)'
   return `${traffic_type ?? NOT_KNOWN}: the agent did not say which side opened the connection`
 }
 
-/** How the broker knows the peer, or why it does not. */
+/** How the broker identified the peer, or why it could not. */
 export function attributionText(flow: Pick<WholeFlow, 'peer_kind' | 'from' | 'to' | 'traffic_type'>): string {
   if (flow.peer_kind === 'pod') return 'The broker found the pod that had this address at the time of the flow.'
   if (flow.peer_kind === 'service') return 'The broker found the service with this address, and no pod that had it.'
@@ -50,7 +50,7 @@ export function attributionText(flow: Pick<WholeFlow, 'peer_kind' | 'from' | 'to
     : 'No pod, node or service is known to have had this address. While the flow is young, the broker tries again.'
 }
 
-/** The time behind one microsecond, the smallest step between two times of flows. */
+/** The time one microsecond later, the smallest step between the times of flows. */
 export function nextMicrosecond(at: string): string {
   const [seconds = '', fraction = ''] = at.split('.')
   const micros = Number(fraction.padEnd(6, '0')) + 1

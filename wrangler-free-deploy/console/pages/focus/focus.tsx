@@ -1,4 +1,4 @@
-/** The three columns: callers, the workload, callees. */
+/** Three columns: callers, the workload, callees. */
 import type { Edge } from '../../api/edge.ts'
 import { itemsOf, usePages } from '../../api/query.ts'
 import { useWindow } from '../../frame/window-picker.tsx'

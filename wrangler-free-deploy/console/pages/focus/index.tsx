@@ -1,4 +1,4 @@
-/** One workload between those that call it and those that it calls. */
+/** One workload between its callers and its callees. */
 import type { PageProps } from '../index.ts'
 import { Choose } from './choose.tsx'
 import { Focus } from './focus.tsx'

@@ -12,7 +12,7 @@ import { Ago, Time } from '../../parts/time.tsx'
 import { href } from '../../place.ts'
 
 export interface SideProps {
-  /** Which end of the edges the peers are. */
+  /** The end of the edges at which the peers are. */
   readonly direction: 'from' | 'to'
   readonly title: string
   readonly workload: WorkloadName

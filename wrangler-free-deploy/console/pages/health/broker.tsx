@@ -1,4 +1,4 @@
-/** The broker itself: whether it works, what it holds since when, and what its metrics tell. */
+/** The broker itself: whether it works, since when it has data, and its metrics. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Answer, ApiError, addressOf } from '../../api/client.ts'
@@ -189,7 +189,7 @@ const KNOWN_COLUMNS: readonly Column<KnownRow>[] = [
   },
 ]
 
-/** The metrics of now, and those of the poll before, from which rates are. */
+/** The current metrics and those of the previous poll, from which rates are computed. */
 function useScrapes(reading: Reading<string>): { readonly now: Scrape | null; readonly before: Scrape | null } {
   const last = useRef<Scrape | null>(null)
   const [scrapes, setScrapes] = useState<{ now: Scrape | null; before: Scrape | null }>({ now: null, before: null })

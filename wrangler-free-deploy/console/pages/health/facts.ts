@@ -1,4 +1,4 @@
-/** What the metrics tell of the broker: requests, refusals, jobs and tables. */
+/** Facts computed from the metrics: requests, refusals, jobs and tables. */
 import type { Metrics } from './metrics.ts'
 
 const REQUESTS = 'broker_http_request_duration_seconds_count'
@@ -14,7 +14,7 @@ const WANTED = new Set([
   'nodejs_eventloop_lag_p99_seconds',
 ])
 
-/** All of the broker but the buckets of its histograms. */
+/** All metrics of the broker except the buckets of histograms. */
 export const isWanted = (name: string): boolean =>
   WANTED.has(name) || (/^(broker_|svc_supplychain_)/.test(name) && !/_bucket$/.test(name))
 
@@ -22,16 +22,16 @@ export interface RouteRequests {
   readonly method: string
   readonly route: string
   readonly answered: number
-  /** 4xx: the request was not right, or not allowed. */
+  /** 4xx: the request was invalid or not allowed. */
   readonly refused: number
-  /** 5xx: the broker or its database could not. */
+  /** 5xx: the broker or its database failed. */
   readonly failed: number
   readonly meanMs: number
 }
 
 const MS_PER_SECOND = 1_000
 
-/** Requests since the start of the process, writes first, then by their number. */
+/** Requests since the start of the process: writes first, then the most frequent. */
 export function requestsOf(metrics: Metrics): RouteRequests[] {
   const byRoute = new Map<string, RouteRequests & { seconds: number }>()
   for (const { labels, value } of metrics.all(REQUESTS)) {
@@ -58,27 +58,27 @@ export const REQUEST_COUNTER = REQUESTS
 
 export interface JobState {
   readonly job: string
-  /** Milliseconds since 1970, in any process. */
+  /** Milliseconds since 1970; any process may have run it. */
   readonly endedAt: number
   readonly durationMs: number | null
   readonly passes: number
-  /** Passes of this process that did not end well, by outcome. */
+  /** Runs of this process that failed, by outcome. */
   readonly others: readonly { readonly outcome: string; readonly count: number }[]
   readonly isLate: boolean
 }
 
 const HOUR_MS = 3_600_000
 /**
- * Three times the longest interval that jobs have by default. No route tells the configured ones, so a job that was
- * given a longer interval looks late.
+ * Three times the longest default interval of a job. No route returns the configured intervals, so a job with a longer
+ * one looks late.
  */
 const LATE_MS = 3 * HOUR_MS
-/** This one is daily. */
+/** This job runs daily. */
 const LATE_MS_BY_JOB: Readonly<Record<string, number>> = { 'version-check': 72 * HOUR_MS }
-/** Another process ran the job, or the pass goes on in the next one. */
+/** Outcomes that are no failures: another process ran the job, or the next run continues it. */
 const FINE = ['done', 'capped', 'skipped']
 
-/** Jobs that have ended well at some time, the late ones first. */
+/** Jobs that have succeeded at least once, late ones first. */
 export function jobsOf(metrics: Metrics, nowMs: number): JobState[] {
   return metrics
     .all(JOB_ENDED)

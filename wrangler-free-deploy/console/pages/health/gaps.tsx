@@ -1,4 +1,4 @@
-/** What is not known, by name: images, containers, nodes or workloads. */
+/** Coverage gaps by name: images, containers, nodes or workloads of which something is not known. */
 import type { ComponentChildren } from 'preact'
 import { type Answer, addressOf, type Params } from '../../api/client.ts'
 import { type PagedReading, usePages } from '../../api/query.ts'
@@ -123,7 +123,7 @@ interface Detail {
   readonly at: string | null
 }
 
-/** The row that decided. */
+/** The row that is the reason of the gap. */
 function Because({ detail }: { detail: Detail | null }): ComponentChildren {
   if (detail === null) return <span class="faint">–</span>
   const { cause, podName, nodeName, at } = detail

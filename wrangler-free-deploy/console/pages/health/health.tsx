@@ -1,4 +1,4 @@
-/** The health of the broker, what it holds since when, and what it does not know. */
+/** The health of the broker, its stored data, and its coverage gaps. */
 import { href, usePlace } from '../../place.ts'
 import '../lists.css'
 import { Broker } from './broker.tsx'

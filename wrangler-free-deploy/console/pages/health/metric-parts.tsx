@@ -1,4 +1,4 @@
-/** The parts of the page of health that come from the metrics. They are those of one process: the one that answered. */
+/** The parts of the health page that show metrics. They are those of one process: the replica that answered. */
 import type { ComponentChildren } from 'preact'
 import { addressOf } from '../../api/client.ts'
 import { numberText } from '../../parts/plural.ts'
@@ -26,9 +26,9 @@ export interface MetricProps {
 const MS_PER_SECOND = 1_000
 const KIB = 1_024
 const MAX_TABLES = 10
-/** A follow or the count of edges that is further behind needs a look. */
+/** A lag above this is marked. */
 const LATE_SECONDS = 60
-/** With less of the read budget free, lists may be refused. */
+/** Below this share of free read budget, lists may be refused. */
 const SCARCE = 0.1
 
 const oneDigit = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
@@ -36,7 +36,7 @@ const twoDigits = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 2
 
 const metricsCommands = { ctb: ['status'], url: addressOf('/metrics', {}) }
 
-/** `12 /s`, or why there is none. */
+/** `12 /s`, or the reason why there is no rate. */
 function Rate({ rate, isFirst }: { rate: number | null; isFirst: boolean }) {
   if (rate === null)
     return (

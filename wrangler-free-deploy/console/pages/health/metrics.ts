@@ -1,4 +1,4 @@
-/** Reads the text format of Prometheus 0.0.4, as far as the page of the broker's health needs it. */
+/** Parses the text format of Prometheus 0.0.4, as far as the health page needs it. */
 
 export type Labels = Readonly<Record<string, string>>
 
@@ -19,13 +19,13 @@ export class Metrics {
     return this.#samples.get(name) ?? []
   }
 
-  /** The sum of all samples with these labels; null where there is none. */
+  /** The sum of all samples with these labels; null if there is none. */
   sum(name: string, labels: Labels = {}): number | null {
     const found = this.all(name).filter((one) => hasLabels(one, labels))
     return found.length === 0 ? null : found.reduce((sum, { value }) => sum + value, 0)
   }
 
-  /** The values of a label, in their order in the text. */
+  /** The values of a label, in the order of the text. */
   values(name: string, label: string): readonly string[] {
     return [...new Set(this.all(name).flatMap(({ labels }) => labels[label] ?? []))]
   }
@@ -37,7 +37,7 @@ const hasLabels = ({ labels }: Sample, wanted: Labels) =>
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*/
 const LABEL = /\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?/y
 
-/** Parses samples whose names `isWanted`: buckets of histograms are most of the text, and nobody needs them here. */
+/** Parses samples whose name passes `isWanted`. Buckets of histograms are most of the text and are not needed here. */
 export function parseMetrics(text: string, isWanted: (name: string) => boolean): Metrics {
   const samples = new Map<string, Sample[]>()
   for (const line of text.split('\n')) {
@@ -52,7 +52,7 @@ export function parseMetrics(text: string, isWanted: (name: string) => boolean):
   return new Metrics(samples)
 }
 
-/** Null for a line that is none of the format. */
+/** Null for a line that is not in the format. */
 function sampleOf(line: string, from: number): Sample | null {
   const labels: Record<string, string> = {}
   let at = from
@@ -65,7 +65,7 @@ function sampleOf(line: string, from: number): Sample | null {
     if (line[at] !== '}') return null
     at++
   }
-  // A time may follow the value.
+  // A timestamp may follow the value.
   const value = numberOf(line.slice(at).trim().split(/\s+/)[0] ?? '')
   return value === null ? null : { labels, value }
 }
@@ -78,25 +78,25 @@ function numberOf(text: string): number | null {
   return /^[+-]?[\d.]+([eE][+-]?\d+)?$/.test(text) ? Number(text) : null
 }
 
-/** Metrics as they were at a time of this browser. */
+/** Metrics with the time of their scrape, by the clock of this browser. */
 export interface Scrape {
   readonly metrics: Metrics
   readonly atMs: number
 }
 
-/** Counters start again with the process: another start is another replica, or a restart. */
+/** Counters restart with the process. Another start time means another replica or a restart. */
 export function isSameProcess(one: Scrape, other: Scrape): boolean {
   const started = ({ metrics }: Scrape) => metrics.sum('process_start_time_seconds')
   return started(one) !== null && started(one) === started(other)
 }
 
-/** How much a counter grew in a second between two scrapes of a process; null where that cannot be told. */
+/** Increase of a counter per second between two scrapes of a process; null if it cannot be computed. */
 export function rateOf(before: Scrape | null, now: Scrape, name: string, labels: Labels = {}): number | null {
   if (before === null || !isSameProcess(before, now)) return null
   const seconds = (now.atMs - before.atMs) / 1_000
   const value = now.metrics.sum(name, labels)
   if (seconds <= 0 || value === null) return null
-  // A series that was not there began with 0.
+  // A series that was absent before began at 0.
   const grown = value - (before.metrics.sum(name, labels) ?? 0)
   return grown < 0 ? null : grown / seconds
 }

@@ -1,4 +1,4 @@
-/** Chooses another image of the same repository to compare with. */
+/** Chooses another image of the same repository for a comparison. */
 import { useState } from 'preact/hooks'
 import { useRead } from '../../api/query.ts'
 import { localText } from '../../parts/time.tsx'
@@ -29,7 +29,7 @@ function Others({ image, repository }: { image: ImageRecord; repository: string 
   const compare = (digest: string) => {
     const other = others.find((one) => one.digest === digest)
     if (other === undefined) return
-    // From the one that was seen first to the later one.
+    // The image that was seen first is the older one.
     const [from, to] = other.firstSeen <= image.firstSeen ? [other, image] : [image, other]
     go(href(['image', from.digest, 'diff', to.digest]))
   }

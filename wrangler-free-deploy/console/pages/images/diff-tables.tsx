@@ -13,7 +13,7 @@ type FindingDiff = NonNullable<ImageDiff['findings']>
 type ComponentDiff = NonNullable<ImageDiff['components']>
 type FileDiff = NonNullable<ImageDiff['files']>
 
-/** A row of one of the lists, with how it changed. */
+/** A row of one of the lists, with its kind of change. */
 type Changed<T> = T & { readonly how: string; readonly tone: Tone }
 
 interface List<T> {
@@ -25,7 +25,7 @@ interface List<T> {
 const marked = <T,>({ items }: List<T>, how: string, tone: Tone): Changed<T>[] =>
   items.map((one) => ({ ...one, how, tone }))
 
-/** `3 came, 12 went, 2 changed`, and that a list is cut. */
+/** `3 came, 12 went, 2 changed`, and a note if a list is cut. */
 function Summary({ parts }: { parts: readonly (readonly [string, List<unknown>])[] }) {
   const isCut = parts.some(([, { truncated }]) => truncated)
   return (

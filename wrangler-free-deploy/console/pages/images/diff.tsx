@@ -1,4 +1,4 @@
-/** What changed from an image to a newer one. */
+/** Differences between an image and a newer one. */
 import type { ComponentChildren } from 'preact'
 import { type Answer, addressOf } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
@@ -39,7 +39,7 @@ export function Diff({ from, to }: { from: string; to: string }) {
   )
 }
 
-/** The name of an image, which the comparison itself does not tell. */
+/** The name of an image; the comparison itself does not contain it. */
 function Named({ digest }: { digest: string }) {
   const { data } = useRead('/search', { query: { q: digest, limit: 1 } }, { pollMs: 0 })
   const hit = data?.hits.find((one) => one.type === 'image')

@@ -1,4 +1,4 @@
-/** The findings of an image, the most severe first, and the reports that they come from. */
+/** The findings of an image, the most severe first, and the reports from which they come. */
 import { type Answer, addressOf, type Params } from '../../api/client.ts'
 import { itemsOf, usePages } from '../../api/query.ts'
 import { DecisionBadge } from '../../parts/decision.tsx'

@@ -22,7 +22,7 @@ export type ImageRecord = Answer<'/images/{digest}'>
 
 export interface TabProps {
   readonly digest: string
-  /** Null for an image that the inventory does not have. */
+  /** Null for an image that is not in the inventory. */
   readonly image: ImageRecord | null
 }
 

@@ -45,7 +45,7 @@ export default function Images() {
   )
 }
 
-/** How many running images there are of which something is not known. */
+/** Numbers of running images with gaps, such as no report. */
 function Gaps({ namespace }: { namespace: string | undefined }) {
   const query = { part: 'images', limit: 1, ...(namespace !== undefined && { namespace }) } as const
   const { data } = useRead('/coverage', { query })

@@ -1,4 +1,4 @@
-/** The reports or SBOMs that answer for an image, and guesses that no longer do. */
+/** The reports or SBOMs that apply to an image, and guesses that no longer apply. */
 import type { Answer } from '../../api/client.ts'
 import { JoinBadge } from '../../parts/supply-chain.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
@@ -14,6 +14,9 @@ interface ReportsProps {
   readonly retired: Page['retiredGuesses']
 }
 
+const nameOf = ({ source, repository, tag }: Page['retiredGuesses'][number]) =>
+  `The report of ${source} for ${repository}:${tag}`
+
 export function Reports({ title, reports, retired }: ReportsProps) {
   if (reports.length === 0 && retired.length === 0) return null
   return (
@@ -28,9 +31,8 @@ export function Reports({ title, reports, retired }: ReportsProps) {
       />
       {retired.length > 0 && (
         <p class="faint">
-          {retired.map(({ source, repository, tag }) => `The report of ${source} for ${repository}:${tag}`).join('; ')}{' '}
-          {retired.length === 1 ? 'no longer answers' : 'no longer answer'}: the tag may have moved, and another report
-          has the digest.
+          {retired.map(nameOf).join('; ')} {retired.length === 1 ? 'no longer answers' : 'no longer answer'}: the tag
+          may have moved, and another report has the digest.
         </p>
       )}
     </div>

@@ -108,7 +108,7 @@ function NoRows({ hasReport, search }: { hasReport: boolean; search: string }) {
   return <Empty title="The SBOM lists no component" />
 }
 
-/** A scope is written as `%40scope`, but some scanners leave its `@` after a slash as it is. */
+/** An npm scope is encoded as `%40scope`, but some scanners leave the `@` after a slash unencoded. */
 const withoutVersion = (purl: string) => purl.replace(/(?<!\/)@.*$|[?#].*$/, '')
 
 const COLUMNS: readonly Column<Component>[] = [

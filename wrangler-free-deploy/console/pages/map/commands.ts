@@ -1,4 +1,4 @@
-/** A request of the map as arguments of `ctb`, of which the flags are the parameters with hyphens. */
+/** A request of the map as arguments of `ctb`: its flags are the query parameters with hyphens. */
 
 export function edgeArguments(query: object): string[] {
   const flags = Object.entries(query).flatMap(([name, values]) =>

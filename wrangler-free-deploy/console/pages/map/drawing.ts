@@ -1,4 +1,4 @@
-/** The canvas of the map: draws when something changed, and turns the pointer into zoom, pan, drag and choice. */
+/** The canvas of the map: draws after changes, and handles zoom, pan, drag and selection by pointer. */
 import { quadtree } from 'd3-quadtree'
 import { Fingers } from './fingers.ts'
 import type { Graph, MapNode } from './graph.ts'
@@ -9,7 +9,7 @@ import { onThemeChange, type Palette, readPalette } from './palette.ts'
 import { radiusOf } from './shapes.ts'
 import { fitted, pinched, unitsAt, type View, zoomed } from './view.ts'
 
-/** A pointer that moved less has clicked. */
+/** A pointer that moved less than this has clicked. */
 const CLICK_PX = 4
 const NEAR_PX = 5
 const LARGEST_RADIUS = 30
@@ -17,7 +17,7 @@ const WHEEL_STEP = 0.0015
 
 interface Pressed {
   readonly id: number
-  /** Its name: a poll may give the nodes another order. */
+  /** The id of the node: a poll may return the nodes in another order. */
   readonly node: string | null
   readonly startX: number
   readonly startY: number
@@ -43,7 +43,7 @@ export class Drawing {
   #selected: string | null = null
   #pressed: Pressed | null = null
   readonly #fingers = new Fingers()
-  /** Once somebody zoomed or moved the map, it no longer fits itself. */
+  /** Once the user zoomed or moved the map, it is not fitted automatically. */
   #isOwnView = false
   #frame = 0
 
@@ -86,7 +86,7 @@ export class Drawing {
     this.#see(zoomed(this.#view, factor, this.#width / 2, this.#height / 2))
   }
 
-  /** Shows the whole map again. */
+  /** Fits the whole map into the view. */
   fit(): void {
     this.#isOwnView = false
     this.#moved()
@@ -132,7 +132,7 @@ export class Drawing {
     const [width, height] = [Math.round(this.#width * ratio), Math.round(this.#height * ratio)]
     if (width === 0 || height === 0) return
     if (this.#canvas.width !== width || this.#canvas.height !== height) Object.assign(this.#canvas, { width, height })
-    // The layout of a new graph has its positions at once, but one frame may be drawn in between.
+    // The layout of a new graph has its positions at once, but a frame may be drawn before.
     if (this.#layout.positions.length !== 2 * this.#graph.nodes.length) return
     const selected = this.#indexOf(this.#selected)
     paint(
@@ -146,7 +146,7 @@ export class Drawing {
       this.#height,
       ratio,
     )
-    // For tests, and for whoever looks at the page with the tools of the browser.
+    // For tests, and for debugging with the browser's tools.
     this.#canvas.dataset.settled = String(this.#layout.isSettled)
   }
 
@@ -176,12 +176,12 @@ export class Drawing {
       if (event.button !== 0) return
       canvas.setPointerCapture(event.pointerId)
       this.#fingers.down(event)
-      if (this.#fingers.areTwo) this.#letGo()
+      if (this.#fingers.areTwo) this.#endDrag()
       if (this.#fingers.count > 1 || this.#pressed !== null) return
       const { pointerId: id, offsetX: x, offsetY: y } = event
       this.#pressed = { id, node: this.#nodeAt(x, y), startX: x, startY: y, x, y, hasMoved: false }
     })
-    // One finger scrolls the page up and down, two are for the map.
+    // One finger scrolls the page; two fingers zoom and move the map.
     for (const type of ['touchstart', 'touchmove'] as const)
       canvas.addEventListener(type, (event) => event.touches.length > 1 && event.cancelable && event.preventDefault(), {
         passive: false,
@@ -209,7 +209,7 @@ export class Drawing {
       const { x, y, scale } = this.#view
       this.#see({ scale, x: x + offsetX - pressed.x, y: y + offsetY - pressed.y })
     } else {
-      // The map must not run away below the pointer.
+      // The map must not be fitted while a node is dragged.
       this.#isOwnView = true
       const to = unitsAt(this.#view, offsetX, offsetY)
       this.#layout.drag(pressed.node, to.x, to.y)
@@ -218,7 +218,7 @@ export class Drawing {
     pressed.y = offsetY
   }
 
-  #letGo(): void {
+  #endDrag(): void {
     this.#pressed = null
     this.#layout.release()
     this.#draw()
@@ -228,7 +228,7 @@ export class Drawing {
     this.#fingers.up(pointerId)
     const pressed = this.#pressed
     if (pressed === null || pressed.id !== pointerId) return
-    this.#letGo()
+    this.#endDrag()
     const node = this.#graph.nodes.find(({ id }) => id === pressed.node)
     if (isDone && !pressed.hasMoved && node !== undefined) this.#onChoose(node)
   }

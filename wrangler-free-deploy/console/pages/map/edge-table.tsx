@@ -1,4 +1,4 @@
-/** All edges of the map as rows, also those that are too many to draw. */
+/** All edges of the map as rows, including those beyond the limit of the drawing. */
 
 import type { Commands } from '../../parts/copy-as.tsx'
 import { Verdict } from '../../parts/edge.tsx'

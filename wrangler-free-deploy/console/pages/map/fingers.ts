@@ -1,4 +1,4 @@
-/** The pointers that are down, of which two move the map together. */
+/** The pointers that are down. Two of them together zoom and move the map. */
 import type { Point } from './view.ts'
 
 type Pointer = Pick<PointerEvent, 'pointerId' | 'offsetX' | 'offsetY'>
@@ -19,7 +19,7 @@ export class Fingers {
     this.#down.set(pointerId, { x, y })
   }
 
-  /** Where two fingers were and are, if one of just two moved. */
+  /** Positions of two fingers before and after, if exactly two are down and one of them moved. */
   move({ pointerId, offsetX: x, offsetY: y }: Pointer): { readonly before: Pair; readonly after: Pair } | null {
     if (!this.#down.has(pointerId)) return null
     const before = this.#points()

@@ -1,13 +1,13 @@
-/** The filters of flows that mean what the map shows: the node or the edge, and the filter of the page. */
+/** Filters of the flows page that match a node or an edge of the map, combined with the filter of the map. */
 import type { MapEdge, MapNode } from './graph.ts'
 import type { MapFilter } from './requests.ts'
 
-/** Parameters of flows, of which each may have several values. */
+/** Query parameters of flows; each may have several values. */
 export type FlowsQuery = Readonly<Record<string, readonly string[]>>
 
 const PEERS = ['node', 'external', 'unresolved']
 
-/** `shop/Deployment/api`: what follows the kind in the name of a node. */
+/** `shop/Deployment/api`: the part after the kind in the id of a node. */
 export const nameOfNode = ({ id }: Pick<MapNode, 'id'>): string => id.slice(id.indexOf(':') + 1)
 
 /** The flows of a node, on one side or on either. */
@@ -19,7 +19,7 @@ function sideQuery(node: MapNode, prefix: '' | 'from_' | 'to_'): FlowsQuery {
 
 export const nodeFlowsQuery = (node: MapNode, filter: MapFilter): FlowsQuery => within(filter, sideQuery(node, ''))
 
-/** The flows of a drawn edge, of all its ports that the filter of the page lets through. */
+/** The flows of a drawn edge, on all of its ports that the filter allows. */
 export function edgeFlowsQuery(edge: MapEdge, from: MapNode, to: MapNode, filter: MapFilter): FlowsQuery {
   return within(filter, { ...sideQuery(from, 'from_'), ...sideQuery(to, 'to_'), verdict: verdictsOf(edge) })
 }
@@ -31,8 +31,8 @@ function verdictsOf({ isDropped, parts }: MapEdge): string[] {
 }
 
 /**
- * Values of one parameter are alternatives, so those of the filter would widen what the node or the edge says:
- * of a parameter that both have, only what the filter excludes is added.
+ * Values of one parameter are alternatives, so adding those of the filter would widen the selection of the node or the
+ * edge. Of a parameter that both have, only the exclusions of the filter are added.
  */
 function within(filter: MapFilter, own: FlowsQuery): FlowsQuery {
   const merged: Record<string, readonly string[]> = { ...own }

@@ -1,7 +1,7 @@
 /**
- * The graph of the map, from two answers of `GET /flows/edges`: edges between namespaces, and edges of the workloads of
- * the namespaces that are open. What is in a closed namespace is one node; so are all machines, all external and all
- * unresolved peers. Edges of the answers with the same two nodes and the same verdict are one drawn edge.
+ * The graph of the map, from two answers of `GET /flows/edges`: edges between namespaces, and edges of the workloads in
+ * open namespaces. A closed namespace is one node. All machines are one node, and so are all external and all
+ * unresolved peers. Edges with the same two nodes and the same verdict are drawn as one.
  */
 import type { Edge, Side } from '../../api/edge.ts'
 
@@ -11,15 +11,15 @@ export const MAX_EDGES = 2_000
 export type NodeKind = 'namespace' | 'workload' | 'pod' | 'service' | 'node' | 'external' | 'unresolved' | 'network'
 
 export interface MapNode {
-  /** `workload:shop/Deployment/api`, `namespace:shop`, `external`: stands in the address. */
+  /** `workload:shop/Deployment/api`, `namespace:shop` or `external`; used in the address. */
   readonly id: string
   readonly kind: NodeKind
   readonly label: string
   /** Null for peers outside of all namespaces. */
   readonly namespace: string | null
-  /** Flows of all edges of the answers that begin or end here. */
+  /** Flows of all edges that begin or end at this node. */
   readonly flows: number
-  /** How many networks it stands for, and addresses of machines, as far as peers have them. */
+  /** Number of networks it represents, and of addresses of machines, where peers have them. */
   readonly addresses: number
 }
 
@@ -31,24 +31,24 @@ export interface MapEdge {
   readonly flows: number
   readonly firstSeenAt: string | null
   readonly lastNewAt: string | null
-  /** The edges of the answers that it stands for: one for each port and protocol, and for each folded end. */
+  /** The edges of the answers that it represents: one for each port, protocol and folded end. */
   readonly parts: readonly Edge[]
 }
 
 export interface Graph {
   readonly nodes: readonly MapNode[]
   readonly edges: readonly MapEdge[]
-  /** Beyond the limits, those with the fewest flows first; no node or edge of the drawing. */
+  /** Nodes and edges beyond the limits, those with the fewest flows; they are not drawn. */
   readonly hiddenNodes: readonly MapNode[]
   readonly hiddenEdges: readonly MapEdge[]
-  /** Edges between namespaces of which the other answer has the workloads. */
+  /** Number of edges between namespaces that edges of workloads replace. */
   readonly replaced: number
 }
 
 export interface GraphInput {
-  /** Of `group=namespace`. */
+  /** The answer for `group=namespace`. */
   readonly namespaceEdges: readonly Edge[]
-  /** With an end in one of the open namespaces. */
+  /** Edges with an end in one of the open namespaces. */
   readonly workloadEdges: readonly Edge[]
   readonly open: ReadonlySet<string>
   /** Whether each external network is a node of its own. */
@@ -111,7 +111,7 @@ function nodeOf(
 
 const OUTSIDE = { node: 'nodes', external: 'external', unresolved: 'unresolved' } as const
 
-/** The node that a side of an edge belongs to. */
+/** The node to which a side of an edge belongs. */
 export function nameOf(
   side: Side,
   open: ReadonlySet<string>,
@@ -150,7 +150,7 @@ const later = (one: string | null, other: string | null) =>
 
 type Limited = Pick<Graph, 'nodes' | 'edges' | 'hiddenNodes' | 'hiddenEdges'>
 
-/** The largest stay. Of equal ones the name decides, so that a poll does not change the choice. */
+/** Keeps the largest items. Ties are ordered by name, so that a poll does not change the choice. */
 function limit(nodes: readonly MapNode[], edges: readonly MapEdge[], limits: GraphLimits): Limited {
   const bySize = [...nodes].sort(largestFirst)
   const shown = new Set(bySize.slice(0, limits.nodes).map(({ id }) => id))

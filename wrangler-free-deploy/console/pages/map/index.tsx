@@ -1,4 +1,4 @@
-/** The map: namespaces and who calls whom, of which each opens into its workloads. */
+/** The map: namespaces and the connections between them. A namespace opens into its workloads. */
 import { useMemo, useRef } from 'preact/hooks'
 import { type Answer, addressOf, type Params } from '../../api/client.ts'
 import type { Edge } from '../../api/edge.ts'
@@ -20,9 +20,9 @@ import { Picture } from './picture.tsx'
 import {
   askedNamespaces,
   EXTERNAL,
-  keptBy,
   MAX_ANSWER_EDGES,
   type MapFilter,
+  matchesNamespaces,
   NETWORK_BITS,
   splitOpen,
 } from './requests.ts'
@@ -97,11 +97,13 @@ interface Opened {
 
 const NOTHING_OPEN: Opened = { open: new Set(), edges: NO_EDGES }
 
-/** The open namespaces and their edges; until those of another choice are there, the ones before stay. */
+/**
+ * The open namespaces and their edges. After a change of the choice the previous ones stay until the answer arrives.
+ */
 function useOpened(open: readonly string[], data: Answer<'/flows/edges'> | undefined, filter: MapFilter): Opened {
   const key = JSON.stringify(filter)
   const now = useMemo(
-    () => (data === undefined ? null : { open: new Set(open), edges: data.items.filter(keptBy(filter)) }),
+    () => (data === undefined ? null : { open: new Set(open), edges: data.items.filter(matchesNamespaces(filter)) }),
     [data, key, JSON.stringify(open)],
   )
   const last = useRef<{ readonly key: string; readonly opened: Opened }>({ key, opened: NOTHING_OPEN })
@@ -148,13 +150,13 @@ function Whole({ graph, hasData, commands }: WholeProps) {
   )
 }
 
-/** Its node is gone then, so that nothing stays selected. */
+/** Opens a namespace. Its workloads replace its node, so the selection is cleared. */
 function openNode(query: URLSearchParams, { namespace }: MapNode): void {
   const open = query.getAll('open')
   const name = namespace ?? EXTERNAL
   if (!open.includes(name)) go(hrefWith({ open: [...open, name], selected: null }))
 }
 
-/** A namespace can have the name that opens the external networks: then both open. */
+/** A namespace may have the same name as the word that opens external networks; then both open. */
 const hasNamespace = (edges: readonly Edge[], name: string) =>
   edges.some(({ from, to }) => from.namespace === name || to.namespace === name)

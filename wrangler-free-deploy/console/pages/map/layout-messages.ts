@@ -1,19 +1,19 @@
-/** What the page and the worker of the layout tell each other. Nodes are known by their index. */
+/** Messages between the page and the layout worker. Nodes are identified by their index. */
 
 export interface StartLayout {
   readonly type: 'start'
-  /** Answers carry it, so that those of an earlier graph are told apart. */
+  /** Positions carry the same number, so that those of an earlier graph are ignored. */
   readonly generation: number
   /** x and y of each node. */
   readonly positions: Float32Array
   readonly radii: Float32Array
-  /** Index of the first and the second node of each link. */
+  /** Indexes of the first and the second node of each link. */
   readonly links: Uint32Array
-  /** The open namespace of each node, by a number; -1 for none. Nodes of one stay near each other. */
+  /** A number for the open namespace of each node, -1 for none. Nodes of one namespace stay near each other. */
   readonly groups: Int32Array
-  /** 1 moves everything; less lets a graph that is known for the most part settle again. */
+  /** 1 moves everything; a smaller value only adjusts a graph that is mostly known. */
   readonly heat: number
-  /** Whether to send the end of the movement only. */
+  /** Whether to send only the final positions. */
   readonly onlyFinal: boolean
 }
 

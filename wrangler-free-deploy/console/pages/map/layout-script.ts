@@ -1,7 +1,7 @@
-/** Starts the worker of the layout, as Trusted Types let it. */
+/** Starts the layout worker under the Trusted Types policy of the page. */
 import workerUrl from './layout.worker.ts?worker&url'
 
-/** The part of Trusted Types that is needed here; not all browsers have it. */
+/** The needed part of the Trusted Types API, which not all browsers have. */
 interface TrustedTypes {
   createPolicy(
     name: string,
@@ -9,7 +9,7 @@ interface TrustedTypes {
   ): { createScriptURL: (url: string) => URL }
 }
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
-/** Lets one script of this build pass, and no other. */
+/** Allows the worker script of this build and no other. */
 const policy = trustedTypes?.createPolicy('map-layout', {
   createScriptURL: (url) => {
     if (url !== workerUrl) throw new TypeError('not the script of the layout')

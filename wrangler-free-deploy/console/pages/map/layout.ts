@@ -1,4 +1,6 @@
-/** The positions of the nodes: started from their names, kept while the page is open, moved by the worker. */
+/**
+ * Positions of the nodes: derived from their names at first, moved by the worker, remembered while the page is open.
+ */
 import type { Graph, MapNode } from './graph.ts'
 import type { FromLayout, StartLayout, ToLayout } from './layout-messages.ts'
 import { radiusOf, startOf } from './shapes.ts'
@@ -6,7 +8,7 @@ import { radiusOf, startOf } from './shapes.ts'
 const HEAT_OF_ALL = 1
 const HEAT_OF_FEW = 0.35
 
-/** What is needed of the worker. */
+/** The used part of the `Worker` interface. */
 export type LayoutWorker = Pick<Worker, 'postMessage' | 'terminate' | 'onmessage'>
 
 export class Layout {
@@ -14,9 +16,9 @@ export class Layout {
   positions: Float32Array = new Float32Array()
   isSettled = false
   #nodes: readonly MapNode[] = []
-  /** Where each node is in the graph. */
+  /** The index of each node in the graph. */
   #indexes: ReadonlyMap<string, number> = new Map()
-  /** The names of the nodes in the order in which the worker was given them. */
+  /** The ids of the nodes in the order in which the worker received them. */
   #started: readonly string[] = []
   #links: ReadonlySet<string> = new Set()
   #generation = 0
@@ -32,8 +34,8 @@ export class Layout {
   }
 
   /**
-   * Nodes that were there before stay where they are, also the one that is dragged. The layout only runs again if
-   * something came or went, and not for another order.
+   * Known nodes keep their positions, also the one that is dragged. The layout runs again only if nodes or edges
+   * appeared or disappeared, and not for another order.
    */
   setGraph({ nodes, edges }: Graph, onlyFinal: boolean): void {
     const indexes = new Map(nodes.map(({ id }, i) => [id, i]))

@@ -1,4 +1,4 @@
-/** Moves the nodes of the map apart, away from the thread that draws them. */
+/** Computes the layout of the map in a worker, so that the page stays responsive. */
 import {
   forceCollide,
   forceLink,
@@ -13,11 +13,11 @@ import {
 import type { FromLayout, StartLayout, ToLayout } from './layout-messages.ts'
 
 const STEP_MS = 16
-/** Small graphs take several steps between two pictures. */
+/** Small graphs take several steps between two messages. */
 const STEP_BUDGET_MS = 8
-/** The first picture of a new graph comes after this time, when its worst knots are gone. */
+/** The first positions of a new graph are sent after this time, when most overlaps are resolved. */
 const FIRST_BUDGET_MS = 120
-/** With fewer steps than the default of 300, since each takes some milliseconds. */
+/** Fewer steps than the default of 300, since each takes some milliseconds. */
 const ALPHA_DECAY = 0.04
 const HEAT_OF_DRAG = 0.15
 const GAP_PX = 12
@@ -74,7 +74,7 @@ function start(given: StartLayout): void {
   else step(given.heat === 1 ? FIRST_BUDGET_MS : STEP_BUDGET_MS)
 }
 
-/** Draws the nodes of a group to their middle. */
+/** Moves the nodes of a group towards their centre. */
 function forceGroup(bodies: readonly Body[]): (alpha: number) => void {
   const groups = Map.groupBy(bodies, ({ group }) => group)
   groups.delete(-1)

@@ -1,4 +1,4 @@
-/** Where the nodes and the edges of the map lead. */
+/** Links from the nodes and the edges of the map. */
 import { useWindow } from '../../frame/window-picker.tsx'
 import { workloadOf } from '../../parts/edge.tsx'
 import { useFlowFilter } from '../../parts/flow-filter.ts'

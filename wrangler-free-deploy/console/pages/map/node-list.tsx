@@ -1,4 +1,4 @@
-/** The nodes as a list: whatever the pointer does on the drawing, the keyboard does here. */
+/** The nodes as a list, which offers everything by keyboard that the drawing offers by pointer. */
 import { useEffect, useRef } from 'preact/hooks'
 import { useSettled } from '../../hooks.ts'
 import type { MapNode } from './graph.ts'
@@ -17,7 +17,7 @@ const number = new Intl.NumberFormat()
 const optionId = (index: number) => `map-node-${index}`
 
 export function NodeList({ nodes: given, selected, onSelect, onChoose }: NodeListProps) {
-  // In a task of its own: 500 nodes take some time to render, as the graph before took to build.
+  // In a task of its own: to render 500 nodes takes about as long as to build the graph.
   const nodes = useSettled(given, 0)
   const typed = useRef({ text: '', at: 0 })
   const index = selected === null ? -1 : nodes.findIndex(({ id }) => id === selected.id)
@@ -25,7 +25,7 @@ export function NodeList({ nodes: given, selected, onSelect, onChoose }: NodeLis
   useEffect(() => {
     const [box, option] = [list.current, list.current?.children[index] as HTMLElement | undefined]
     if (!box || !option) return
-    // `scrollIntoView` would move the page as well.
+    // `scrollIntoView` would scroll the page as well.
     if (option.offsetTop < box.scrollTop) box.scrollTop = option.offsetTop
     const below = option.offsetTop + option.offsetHeight - box.clientHeight
     if (below > box.scrollTop) box.scrollTop = below
@@ -39,7 +39,7 @@ export function NodeList({ nodes: given, selected, onSelect, onChoose }: NodeLis
     else return
     event.preventDefault()
   }
-  /** The next node whose name begins with the letters that were typed in a row. */
+  /** The next node whose name begins with the typed letters. */
   const byLetter = ({ key, timeStamp }: KeyboardEvent): number | undefined => {
     if (key.length !== 1 || key === ' ') return undefined
     const { text, at } = typed.current

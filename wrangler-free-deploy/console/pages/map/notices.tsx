@@ -1,4 +1,4 @@
-/** Says which namespaces are open, and what the map leaves out. */
+/** Lists the open namespaces, and states what the map leaves out. */
 import type { Edge } from '../../api/edge.ts'
 import { hrefWith, usePlace } from '../../place.ts'
 import { flowsOf, type Graph } from './graph.ts'
@@ -9,7 +9,7 @@ const OFFERED_NAMESPACES = 6
 
 export interface OpenNamespacesProps {
   readonly open: readonly string[]
-  /** Those of the address that are too many to open. */
+  /** Namespaces of the address beyond the limit of open ones. */
   readonly leftOut: readonly string[]
   readonly isReading: boolean
 }
@@ -48,7 +48,7 @@ export function OpenNamespaces({ open, leftOut, isReading }: OpenNamespacesProps
 export interface NarrowProps {
   readonly graph: Graph
   readonly namespaceEdges: readonly Edge[]
-  /** Whether an answer has more edges than were asked for. */
+  /** Whether an answer has more edges than the limit of the request. */
   readonly isCut: boolean
   readonly unstamped: number
 }
@@ -64,8 +64,8 @@ export function Narrow({ graph, namespaceEdges, isCut, unstamped }: NarrowProps)
       {isNarrowable && <p class="empty-title">Narrow it: this is not the whole map</p>}
       {isLimited && (
         <p>
-          Drawn are the {number.format(nodes.length)} nodes and {number.format(edges.length)} edges with the most flows.{' '}
-          {number.format(hiddenNodes.length)} nodes and {number.format(hiddenEdges.length)} edges with{' '}
+          The map draws the {number.format(nodes.length)} nodes and {number.format(edges.length)} edges with the most
+          flows. {number.format(hiddenNodes.length)} nodes and {number.format(hiddenEdges.length)} edges with{' '}
           {number.format(flowsOf(hiddenEdges))} flows are in the table only.
         </p>
       )}

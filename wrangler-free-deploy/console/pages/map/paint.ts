@@ -1,7 +1,7 @@
 /**
- * Draws the map on a canvas. Without a graphics card, lines of one pixel are fast in paths of some dozens, and wider
- * lines only one by one: 2 000 lines of 1.5 pixels took 14 ms, and 100 ms and more in one path. So while the map moves,
- * lines are as thin as a pixel and have no heads, but for those of the node under the pointer.
+ * Draws the map on a canvas. Without a graphics card, lines of one pixel are fast in paths of some dozens, but wider
+ * lines only one by one: 2 000 lines of 1.5 pixels took 14 ms, and more than 100 ms in one path. So while the map
+ * moves, lines are one pixel wide and have no arrowheads, except those of the node under the pointer.
  */
 import type { Graph, MapNode } from './graph.ts'
 import type { Palette } from './palette.ts'
@@ -10,12 +10,12 @@ import type { View } from './view.ts'
 
 export interface Scene {
   readonly graph: Graph
-  /** Indexes of both ends of each edge, and what is drawn of it. */
+  /** Node indexes of both ends of each edge, and its style. */
   readonly lines: readonly Line[]
   readonly positions: Float32Array
   readonly view: View
   readonly palette: Palette
-  /** The node under the pointer, or the selected one: all but its edges fade. */
+  /** The node under the pointer, or the selected one; all edges of other nodes fade. */
   readonly centre: number | null
   readonly selected: number | null
   readonly isMoving: boolean
@@ -38,7 +38,7 @@ export function linesOf({ nodes, edges }: Graph): Line[] {
 
 const FADED = 0.12
 const USUAL = 0.4
-/** The two directions of a pair run beside each other. */
+/** The edges of both directions of a pair run side by side. */
 const BESIDE_PX = 2.5
 const ARROW_PX = 5
 const DASH = [6, 4]
@@ -58,7 +58,7 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, width: nu
   paintLabels(context, scene, near, width, height)
 }
 
-/** The centre and all that it has edges with; null without a centre. */
+/** The centre and its neighbours; null without a centre. */
 function nearOf({ centre, lines }: Scene): ReadonlySet<number> | null {
   if (centre === null) return null
   const near = new Set([centre])
@@ -69,7 +69,7 @@ function nearOf({ centre, lines }: Scene): ReadonlySet<number> | null {
   return near
 }
 
-/** `hairline` is the width of one pixel of the screen. */
+/** `hairline` is the width of one screen pixel. */
 function paintEdges(context: CanvasRenderingContext2D, scene: Scene, hairline: number): void {
   const { lines, palette, centre, isMoving } = scene
   const groups = new Map<string, Line[]>()
@@ -80,7 +80,7 @@ function paintEdges(context: CanvasRenderingContext2D, scene: Scene, hairline: n
     if (group === undefined) groups.set(key, [line])
     else group.push(line)
   }
-  // Those of the centre, and dropped ones, come last and lie above the others.
+  // Edges of the centre and dropped ones are drawn last, above the others.
   for (const key of [...groups.keys()].sort()) {
     const group = groups.get(key)!
     const { isDropped, width } = group[0]!
@@ -104,10 +104,10 @@ function paintEdges(context: CanvasRenderingContext2D, scene: Scene, hairline: n
 interface Arrow {
   readonly x1: number
   readonly y1: number
-  /** The tip of its head. */
+  /** The tip of the arrowhead. */
   readonly x2: number
   readonly y2: number
-  /** Direction, as long as the head. */
+  /** A vector in the direction of the edge, as long as the arrowhead. */
   readonly dx: number
   readonly dy: number
 }
@@ -148,7 +148,7 @@ function fillHeads(context: CanvasRenderingContext2D, arrows: readonly Arrow[]):
   }
 }
 
-/** An edge inside of a node. */
+/** A loop: an edge from a node to itself. */
 function strokeLoop(context: CanvasRenderingContext2D, { from }: Line, { positions, graph }: Scene): void {
   const radius = radiusOf(graph.nodes[from]!)
   context.beginPath()
@@ -186,7 +186,7 @@ function paintNodes(
   context.globalAlpha = 1
 }
 
-/** Shapes say the kind too, not the colours alone. */
+/** The shape shows the kind as well, not the colour alone. */
 function outline(context: CanvasRenderingContext2D, { kind }: MapNode, x: number, y: number, radius: number): void {
   if (kind === 'namespace') context.roundRect(x - radius, y - radius, 2 * radius, 2 * radius, radius / 3)
   else if (kind === 'external' || kind === 'network') {
@@ -208,11 +208,11 @@ function coloursOf({ kind }: MapNode, palette: Palette): readonly [string, strin
 
 const LABEL_PX = 12
 const LABEL_CHARS = 28
-/** More cost too much of a frame, and cannot be read. */
+/** More labels take too much of a frame and cannot be read. */
 const MAX_LABELS = 120
 const CHAR_PX = 6.6
 
-/** Labels of the largest nodes first; one that would cover another is left out. */
+/** Labels of the largest nodes first; a label that would overlap another is left out. */
 function paintLabels(
   context: CanvasRenderingContext2D,
   { graph, positions, view, palette, centre }: Scene,

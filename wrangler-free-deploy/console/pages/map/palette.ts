@@ -1,4 +1,4 @@
-/** The colours of the drawing, from the style sheet: a canvas knows no variables and no `light-dark()`. */
+/** The colours of the drawing, read from the style sheet: a canvas does not resolve CSS variables or `light-dark()`. */
 
 const NAMES = ['ground', 'ground-raised', 'line-strong', 'text', 'faint', 'accent', 'accent-ground', 'bad'] as const
 const MORE = ['warn', 'warn-ground', 'info', 'info-ground'] as const
@@ -24,7 +24,7 @@ const FORCED: Readonly<Record<Name, string>> = {
 const DARK = '(prefers-color-scheme: dark)'
 const FORCED_COLORS = '(forced-colors: active)'
 
-/** `probe` is an element without content; its colour is set to each variable and read back as the browser resolves it. */
+/** `probe` is an empty element: its colour is set to each variable in turn, and the resolved value is read back. */
 export function readPalette(probe: HTMLElement): Palette {
   const style = getComputedStyle(probe)
   const isForced = window.matchMedia(FORCED_COLORS).matches
@@ -35,7 +35,7 @@ export function readPalette(probe: HTMLElement): Palette {
   return { ...(Object.fromEntries(resolved) as Record<Name, string>), font: style.fontFamily }
 }
 
-/** Calls back when the theme of the system or of the page changes. Gives the function that ends it. */
+/** Calls back when the theme of the system or of the page changes. Returns a function that stops it. */
 export function onThemeChange(changed: () => void): () => void {
   const queries = [DARK, FORCED_COLORS].map((query) => window.matchMedia(query))
   const ofPage = new MutationObserver(changed)

@@ -1,4 +1,4 @@
-/** What is known of the selected node. */
+/** Details of the selected node. */
 import { Badge, Count } from '../../parts/text.tsx'
 import { href, hrefWith, usePlace } from '../../place.ts'
 import { flowsOf, type Graph, type MapEdge, type MapNode, portsOf } from './graph.ts'
@@ -74,7 +74,7 @@ function Links({ node, filter }: { node: MapNode; filter: MapFilter }) {
   )
 }
 
-/** Addresses outside are counted by network. */
+/** External addresses are counted by network. */
 function addressesText({ kind, addresses }: MapNode): string {
   if (kind === 'node') return `${addresses} ${addresses === 1 ? 'address' : 'addresses'}`
   return `${addresses} ${addresses === 1 ? 'network' : 'networks'}`

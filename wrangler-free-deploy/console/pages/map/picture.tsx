@@ -40,7 +40,10 @@ export function Picture({ graph, selected, onChoose }: PictureProps) {
       <canvas
         ref={canvas}
         role="img"
-        aria-label={`A drawing of ${graph.nodes.length} nodes and ${graph.edges.length} edges. The list of nodes and the table have the same.`}
+        aria-label={
+          `A drawing of ${graph.nodes.length} nodes and ${graph.edges.length} edges. ` +
+          'The list of nodes and the table have the same.'
+        }
       />
       <span ref={probe} class="unseen" aria-hidden="true" />
       <figcaption class="map-legend">

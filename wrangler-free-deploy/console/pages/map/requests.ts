@@ -1,34 +1,34 @@
 /** The two requests of the map, with the filter of the page. */
 import type { Edge } from '../../api/edge.ts'
 
-/** Edges of one answer at most: about 40 bytes each on the wire, since answers are compressed. */
+/** Limit of edges in one answer: about 40 compressed bytes each. */
 export const MAX_ANSWER_EDGES = 3_000
-/** Each external address would use up a part of the answer. */
+/** Groups external addresses by network, because single addresses would use up the limit of edges. */
 export const NETWORK_BITS = 24
-/** Opens the external peers into their networks, as the name of a namespace opens that. */
+/** The value of `open` that shows external peers by network; other values are names of namespaces. */
 export const EXTERNAL = 'external'
-/** The API takes 64 values of a parameter, of which the filter may have some. */
+/** The API takes 64 values of a parameter; some of them are left for the filter. */
 export const MAX_OPEN = 40
 
-/** What the address has open, each once: as many as can be asked for, and those that are not. */
+/** The distinct open namespaces of the address, split at the limit. */
 export function splitOpen(given: readonly string[]): { readonly open: string[]; readonly leftOut: string[] } {
   const distinct = [...new Set(given)]
   return { open: distinct.slice(0, MAX_OPEN), leftOut: distinct.slice(MAX_OPEN) }
 }
 
-/** The filter and the window of the page, as parameters of the API. */
+/** The filter and the time window of the page, as query parameters of the API. */
 export type MapFilter = { readonly namespace?: readonly string[] } & Readonly<Record<string, unknown>>
 
 /**
- * The namespaces to ask for. The filter of the page may have the same parameter, of which the values are
- * alternatives; so only what it excludes is sent along, and `keptBy` applies the rest.
+ * The values of the `namespace` parameter. The filter of the page may have the same parameter, whose values are
+ * alternatives, so only its exclusions are sent; `matchesNamespaces` applies the rest.
  */
 export function askedNamespaces(open: readonly string[], filter: MapFilter): string[] {
   return [...open, ...(filter.namespace ?? []).filter((value) => value.startsWith('!'))]
 }
 
-/** Whether an edge has an end in a namespace that the filter asks for. */
-export function keptBy(filter: MapFilter): (edge: Edge) => boolean {
+/** A predicate: whether an edge has an end in one of the namespaces of the filter. */
+export function matchesNamespaces(filter: MapFilter): (edge: Edge) => boolean {
   const wanted = new Set((filter.namespace ?? []).filter((value) => !value.startsWith('!')))
   if (wanted.size === 0) return () => true
   return ({ from, to }) => [from, to].some(({ namespace }) => namespace !== null && wanted.has(namespace))

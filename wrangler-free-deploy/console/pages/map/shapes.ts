@@ -1,4 +1,4 @@
-/** Sizes of nodes and edges, and where nodes start. */
+/** Sizes of nodes and edges, and initial positions. */
 import type { MapEdge, MapNode } from './graph.ts'
 
 interface Point {
@@ -22,7 +22,7 @@ const MIN_WIDTH_PX = 0.75
 const WIDTH_PX_PER_DECADE = 0.75
 const MAX_WIDTH_PX = 4.5
 
-/** In steps of half a pixel, so that edges of one width are drawn in one go. */
+/** Rounded to half a pixel, so that edges of equal width are drawn together. */
 export function widthOf({ flows }: Pick<MapEdge, 'flows'>): number {
   const width = MIN_WIDTH_PX + WIDTH_PX_PER_DECADE * Math.log10(Math.max(flows, 1))
   return Math.min(Math.round(width * 2) / 2, MAX_WIDTH_PX)
@@ -31,7 +31,7 @@ export function widthOf({ flows }: Pick<MapEdge, 'flows'>): number {
 const SPREAD_PX = 420
 const NEAR_PX = 60
 
-/** The same name starts at the same place; what a namespace had folded in starts around it. */
+/** The same name always starts at the same position; workloads start around the position of their namespace. */
 export function startOf({ id }: Pick<MapNode, 'id'>, around?: Point): Point {
   const hash = hashOf(id)
   const angle = ((hash & 0xffff) / 0x10000) * 2 * Math.PI
@@ -39,7 +39,7 @@ export function startOf({ id }: Pick<MapNode, 'id'>, around?: Point): Point {
   return { x: (around?.x ?? 0) + distance * Math.cos(angle), y: (around?.y ?? 0) + distance * Math.sin(angle) }
 }
 
-/** FNV-1a with a last mixing, since names often differ at their end only. */
+/** FNV-1a with a final mixing step, since names often differ only at their end. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)

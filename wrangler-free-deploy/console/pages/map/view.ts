@@ -1,4 +1,4 @@
-/** How units of the drawing become pixels: `pixel = unit * scale + x`. */
+/** Converts units of the drawing to pixels: `pixel = unit * scale + x`. */
 
 export interface View {
   readonly x: number
@@ -9,12 +9,12 @@ export interface View {
 const MIN_SCALE = 0.05
 const MAX_SCALE = 6
 const MARGIN_PX = 40
-/** Of the smaller side: narrow screens have less to give. */
+/** A share of the smaller side, so that narrow screens lose less. */
 const MARGIN_PART = 0.08
-/** A graph of few nodes is not blown up. */
+/** A small graph is not enlarged beyond this. */
 const LARGEST_FIT = 1.4
 
-/** Zooms by a factor; the point at these pixels stays where it is. */
+/** Zooms by a factor; the given point stays in place. */
 export function zoomed(view: View, factor: number, px: number, py: number): View {
   const scale = Math.min(Math.max(view.scale * factor, MIN_SCALE), MAX_SCALE)
   const by = scale / view.scale
@@ -32,14 +32,14 @@ const middleOf = ([one, other]: readonly [Point, Point]): Point => ({
 })
 const distanceOf = ([one, other]: readonly [Point, Point]) => Math.max(Math.hypot(one.x - other.x, one.y - other.y), 1)
 
-/** Two fingers moved from some pixels to others: what was between them is between them still. */
+/** Moves and zooms with two fingers: the content between them stays between them. */
 export function pinched(view: View, before: readonly [Point, Point], after: readonly [Point, Point]): View {
   const [from, to] = [middleOf(before), middleOf(after)]
   const { scale, x, y } = zoomed(view, distanceOf(after) / distanceOf(before), from.x, from.y)
   return { scale, x: x + to.x - from.x, y: y + to.y - from.y }
 }
 
-/** The view that has all of the nodes in sight. */
+/** A view that shows all nodes. */
 export function fitted(positions: Float32Array, width: number, height: number): View {
   if (positions.length === 0) return { x: width / 2, y: height / 2, scale: 1 }
   let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity]
@@ -58,7 +58,7 @@ export function fitted(positions: Float32Array, width: number, height: number): 
   return { scale, x: width / 2 - ((left + right) / 2) * scale, y: height / 2 - ((top + bottom) / 2) * scale }
 }
 
-/** The units at these pixels. */
+/** The position in units at these pixels. */
 export function unitsAt({ x, y, scale }: View, px: number, py: number): { readonly x: number; readonly y: number } {
   return { x: (px - x) / scale, y: (py - y) / scale }
 }

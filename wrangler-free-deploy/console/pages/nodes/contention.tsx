@@ -1,4 +1,4 @@
-/** Which containers of a node waited for a processor, and for whom. */
+/** Containers of a node that waited for a processor, and the ones that kept it busy. */
 import { type Answer, addressOf } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
 import { numberText } from '../../parts/plural.ts'
@@ -10,7 +10,7 @@ import { type PairRow, pairsOf } from './pairs.ts'
 
 const WINDOWS = [5, 15, 60] as const
 const DEFAULT_MINUTES = 5
-/** The route sends no more rows. */
+/** The route returns at most this many rows. */
 const MAX_ROWS = 10_000
 
 export function NodeContention({ node }: { node: string }) {

@@ -1,4 +1,4 @@
-/** All nodes: whether they still report, and how many pods run there. */
+/** All nodes: whether they report, and how many pods they run. */
 import { type Answer, addressOf } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
 import { Empty, Shown } from '../../parts/states.tsx'
@@ -20,8 +20,8 @@ export default function Nodes() {
         {({ nodes, staleAfterSecs }) => (
           <>
             <p class="lead">
-              {nodes.filter(({ stale }) => stale).length} of {nodes.length} nodes are silent: nothing of them came for{' '}
-              {durationText(staleAfterSecs * MS_PER_SECOND)}.
+              {nodes.filter(({ stale }) => stale).length} of {nodes.length} nodes are silent:{' '}
+              {`nothing of them came for ${durationText(staleAfterSecs * MS_PER_SECOND)}.`}
             </p>
             <Table
               name="Nodes"

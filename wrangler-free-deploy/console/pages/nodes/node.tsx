@@ -1,4 +1,4 @@
-/** One node: when it last reported, what is not known on it, its load, its findings and its pods. */
+/** One node: its last report, its coverage gaps, load, findings and pods. */
 import { type Answer, addressOf } from '../../api/client.ts'
 import { type Reading, useRead } from '../../api/query.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
@@ -71,7 +71,8 @@ function Reports({ node, reading }: { node: string; reading: Reading<Status> }) 
       <p class="verdict" role="status">
         {stale ? <Badge tone="bad">Silent</Badge> : <Badge tone="good">Reports</Badge>}{' '}
         {stale
-          ? `No post of its pods came for ${durationText(data.staleAfterSecs * MS_PER_SECOND)}: what happens on it is not seen.`
+          ? `No post of its pods came for ${durationText(data.staleAfterSecs * MS_PER_SECOND)}: ` +
+            'what happens on it is not seen.'
           : `${numberText(alivePods)} live ${alivePods === 1 ? 'pod' : 'pods'}.`}{' '}
         <span class="faint">
           Newest post of a pod <Ago at={lastPodPostAt} />, newest heartbeat <Ago at={lastHeartbeatAt} />.

@@ -1,4 +1,4 @@
-/** Minutes of waits, added up for each pair of a victim and a culprit. */
+/** Waiting times per minute, added up for each pair of a victim and a culprit. */
 import type { JsonAnswer } from '../../api/answers.ts'
 
 type Pair = JsonAnswer<'/compute/contention'>['pairs'][number]

@@ -1,4 +1,4 @@
-/** Which images and workloads hold a package. */
+/** Images and workloads that contain a package. */
 import { type Answer, addressOf, type Params } from '../../api/client.ts'
 import { itemsOf, usePages } from '../../api/query.ts'
 import { FilterBar, type FilterField } from '../../parts/filter-bar.tsx'
@@ -113,7 +113,7 @@ function Answered({ rows, hasMore, first: { notCovered, notRead }, filter }: Ans
   )
 }
 
-/** The first workload, on one line: long tables have rows of one height. */
+/** The first workload on one line, because virtual tables need rows of equal height. */
 function Workloads({ component: { workloads, workloadCount } }: { component: Component }) {
   const [first] = workloads
   if (first === undefined) return <span class="faint">none known</span>

@@ -9,7 +9,7 @@ export interface Choice {
   readonly isDisabled?: boolean
 }
 
-/** The value of a parameter of the address, if it is one of those that there are; else the first one. */
+/** The value of a parameter of the address if it is a valid choice, otherwise the first choice. */
 export function useChoice(name: string, choices: readonly Choice[]): string {
   const { query } = usePlace()
   const value = query.get(name)
@@ -25,7 +25,7 @@ interface Named {
   readonly label: ComponentChildren
 }
 
-/** The first choice is the default, which the address leaves out. */
+/** The first choice is the default and is left out of the address. */
 export function Select({ name, label, choices }: Named & { choices: readonly Choice[] }) {
   const value = useChoice(name, choices)
   return (
@@ -48,7 +48,7 @@ export function Select({ name, label, choices }: Named & { choices: readonly Cho
   )
 }
 
-/** The box that was ticked last: where it moves to another place of the page, the focus goes with it. */
+/** The last ticked box. If it is rendered again at another place of the page, it gets the focus there. */
 let ticked: string | null = null
 
 export function Check({ name, label }: Named) {
@@ -80,7 +80,7 @@ interface FieldProps extends Named {
   readonly placeholder?: string
 }
 
-/** A text that is taken when one leaves the field or presses Enter. */
+/** A text field that is applied when it loses the focus or on Enter. */
 export function Field({ name, label, fallback = '', pattern, inputMode = 'text', placeholder }: FieldProps) {
   const taken = usePlace().query.get(name) ?? fallback
   const [text, setText] = useState(taken)

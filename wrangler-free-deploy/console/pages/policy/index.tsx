@@ -1,4 +1,7 @@
-/** Policies made from what was seen: of the network, of admission, of syscalls. Made and tried, never applied. */
+/**
+ * Policies generated from observations: network, admission, seccomp. The console generates and tries them, but never
+ * applies them.
+ */
 import type { ComponentChildren } from 'preact'
 import { Empty } from '../../parts/states.tsx'
 import { usePlace } from '../../place.ts'

@@ -1,4 +1,4 @@
-/** A text that the broker made nothing of, or not without a yes: the reasons, and the check box that says yes. */
+/** A text that the broker refused to generate: the reasons, and a check box to generate it anyway. */
 import { ApiError } from '../../api/client.ts'
 import { Failure } from '../../parts/states.tsx'
 import { Check } from './controls.tsx'
@@ -15,7 +15,7 @@ const YES: Readonly<Record<Acknowledge, string>> = {
 export interface RefusedProps {
   readonly error: Error
   readonly retry?: () => unknown
-  /** What it means to take what is not complete, if that is not to cut off or block something. */
+  /** Label of the check box for incomplete data; by default it says that something may be cut off or blocked. */
   readonly partial?: string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Chooses the namespace, then one of its workloads or all of them. */
+/** Chooses a namespace, and then one of its workloads or all of them. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useRead } from '../../api/query.ts'
 import { useSettled } from '../../hooks.ts'
@@ -14,7 +14,7 @@ interface Choice extends Option {
   readonly target: Target
 }
 
-/** `kept` are the parameters that another target keeps. */
+/** `kept` are the query parameters that stay when the target changes. */
 export function TargetPicker({ target, kept }: { target: Target; kept: Query }) {
   const workload = useRef<HTMLInputElement>(null)
   const isChosenHere = useRef(false)
@@ -25,7 +25,7 @@ export function TargetPicker({ target, kept }: { target: Target; kept: Query }) 
   useEffect(() => {
     if (!isChosenHere.current) return
     isChosenHere.current = false
-    // The frame gives the focus to a new page in an effect of its own, which runs after this one.
+    // The effect of the frame that moves the focus to a new page runs after this one.
     queueMicrotask(() => workload.current?.focus())
   }, [target.namespace])
   return (
@@ -85,7 +85,7 @@ function WorkloadField({ namespace, target, inputRef, onChoose }: WorkloadFieldP
   const current = target.workload === null ? '' : `${target.workload.kind}/${target.workload.name}`
   const [text, setText] = useState(current)
   const typed = text === current ? '' : text.trim()
-  // `Kind/name` chooses a workload that is not listed, such as one without a live pod.
+  // `Kind/name` also chooses a workload that is not suggested, such as one without a live pod.
   const [, kind, name] = /^([^/\s]+)\/([^/\s]+)$/.exec(typed) ?? []
   const search = name ?? typed
   const asked = useSettled(search, TYPING_MS)

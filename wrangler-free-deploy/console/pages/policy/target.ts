@@ -1,4 +1,4 @@
-/** Whose policies the page is about: the segments after `policy` in its address. */
+/** The target of the page: the segments after `policy` in the address. */
 import type { WorkloadName } from '../../parts/text.tsx'
 import { href, type Query } from '../../place.ts'
 
@@ -8,7 +8,7 @@ export interface Target {
   readonly workload: WorkloadName | null
 }
 
-/** Null for an address that is none of this page. */
+/** Null if the address is not one of this page. */
 export function targetOf(rest: readonly string[]): Target | null {
   const [namespace = null, kind, name, ...more] = rest
   if (more.length > 0 || (kind !== undefined && name === undefined)) return null
@@ -28,7 +28,7 @@ export const hrefOf = (target: Target, query: Query = {}): string => href(segmen
 /** `shop/Deployment/api`, `shop`, or blank. */
 export const targetText = (target: Target): string => segmentsOf(target).slice(1).join('/')
 
-/** A name for a file, from names that may have any characters. */
+/** Makes a file name from names that may contain any characters. */
 export function fileNameOf(target: Target, what: string, extension: string): string {
   const { namespace, workload } = target
   const parts = [namespace, workload?.name, workload?.kind.toLowerCase(), what]

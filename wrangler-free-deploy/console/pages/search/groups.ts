@@ -1,4 +1,4 @@
-/** Hits by type, in the order in which the broker ranks them. */
+/** Hits by type, in the broker's ranking. */
 import type { Hit } from '../../frame/hits.ts'
 
 export const PLURALS: Readonly<Record<Hit['type'], string>> = {
@@ -19,7 +19,7 @@ export interface Group {
   readonly hits: readonly Hit[]
 }
 
-/** The type with the best hit comes first. */
+/** Types ordered by their best hit. */
 export function hitsByType(hits: readonly Hit[]): readonly Group[] {
   return [...new Set(hits.map(({ type }) => type))].map((type) => ({
     type,

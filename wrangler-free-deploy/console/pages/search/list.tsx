@@ -1,4 +1,4 @@
-/** All that a text may stand for, by type. */
+/** All search results by type. */
 import type { ComponentChildren } from 'preact'
 import type { Answer } from '../../api/client.ts'
 import { addressOf } from '../../api/client.ts'
@@ -97,7 +97,7 @@ function Results({ text, limit }: { text: string; limit: number }) {
   )
 }
 
-/** Not found is not nowhere: what the search could not look at. */
+/** Parts of the data that the search could not cover, so that "no hit" is not read as "nowhere". */
 function Unseen({ answer: { notCovered, notRead } }: { answer: Answer<'/search'> }) {
   return (
     <>
@@ -129,7 +129,7 @@ function HitLine({ hit }: { hit: Hit }) {
   )
 }
 
-/** What tells a hit from others of its type. */
+/** The detail that distinguishes a hit from others of its type. */
 function aboutOf(hit: Hit): ComponentChildren {
   switch (hit.type) {
     case 'pod':

@@ -1,4 +1,4 @@
-/** What a broker without any data shows: how data arrives. */
+/** The start page of a broker without data: it tells how data arrives. */
 import { href } from '../../place.ts'
 
 export function EmptyBroker() {

@@ -1,6 +1,5 @@
 /**
- * The lines of the start page: each says whether something needs a look, was looked at and is clear, or is not known.
- * Nothing counts as clear for want of data.
+ * The lines of the start page. Each line needs a look, is clear, or is not known. Missing data never counts as clear.
  */
 import type { JsonAnswer } from '../../api/answers.ts'
 import { localText, toMs } from '../../parts/moment.ts'
@@ -23,7 +22,7 @@ export type Part = 'urgent' | 'denials' | 'drops' | 'silent' | 'findings' | 'edg
 
 interface Base {
   readonly key: Part
-  /** The rows behind the line. */
+  /** Link to the rows that the line counts. */
   readonly to: Target
 }
 
@@ -31,7 +30,7 @@ export interface Look extends Base {
   readonly state: 'look'
   readonly tone: Tone
   readonly count: number
-  /** Whether more may be there than were read. */
+  /** Whether only a part of the rows was read, so that the count is a lower limit. */
   readonly isAtLeast: boolean
   readonly title: string
   readonly detail: string
@@ -47,7 +46,7 @@ export type Line = Look | Other
 
 const DAY_MS = 86_400_000
 const MAX_EXAMPLES = 3
-/** Flows are counted so long after they came, at most. */
+/** Flows are counted into edges at most this long after they arrive. */
 const COUNT_LAG_MS = 15 * 60_000
 
 type Vulnerabilities = JsonAnswer<'/vulnerabilities'>
@@ -57,7 +56,7 @@ type Coverage = JsonAnswer<'/coverage'>
 type Denials = JsonAnswer<'/seccomp/denials'>
 type Findings = JsonAnswer<'/compute/findings'>
 
-/** What `GET /vulnerabilities` is asked for, and the filter of the page behind the line. */
+/** Parameters of `GET /vulnerabilities`, which are also the filter of the linked page. */
 export const URGENT = { tier: ['P0', 'P1'], in_use: ['executed', 'loaded'], running: 'true' } as const
 
 export function urgentLine({ items, nextAfter, computedAt }: Vulnerabilities): Line {
@@ -137,14 +136,14 @@ const NEW_DROPS: EdgeWords = {
 export const edgesLine = (page: Edges): Line => newEdges(page, NEW_EDGES)
 export const dropsLine = (page: Edges): Line => newEdges(page, NEW_DROPS)
 
-/** Edges whose first flow came within a day; the page has all with any new flow in a day. */
+/** Edges whose first flow arrived within a day. The answer has all edges with a new flow in that time. */
 function newEdges({ items, nextAfter, asOf, observedSince }: Edges, words: EdgeWords): Line {
   const { key, tone, one, many, clear, to } = words
   if (observedSince === null)
     return { key, to, state: 'unknown', title: 'No flow is counted: connections are not known.' }
   const from = toMs(asOf) - DAY_MS
   const fresh = items.filter(({ firstSeenAt }) => toMs(firstSeenAt) >= from)
-  // The answer is complete from the time that was asked for on, or from a later one where the record begins.
+  // The answer covers the requested time, or less if the record begins later.
   const isYoung = toMs(observedSince) > from + COUNT_LAG_MS
   if (fresh.length === 0 && nextAfter === null) return { key, to, state: 'clear', title: clear }
   const detail = isYoung
@@ -176,7 +175,7 @@ export function silentLine({ nodes }: Coverage): Line {
     count: missing.silent,
     isAtLeast: false,
     title: missing.silent === 1 ? 'silent node' : 'silent nodes',
-    detail: `Of ${total}. What happens there is not seen: flows, files and denials of their pods are missing.`,
+    detail: `Of ${total}. Flows, files and denials of their pods are missing.`,
     examples: (nodes?.items ?? [])
       .filter((one) => one.missing.includes('silent'))
       .slice(0, MAX_EXAMPLES)
@@ -243,7 +242,7 @@ export function partialLine({ workloads }: Coverage): Line {
   }
 }
 
-/** `limit` is the most rows that were asked for. */
+/** `limit` is the row limit of the request. */
 export function denialsLine(rows: Denials, { nodes }: Coverage, limit: number): Line {
   const base = { key: 'denials', to: { segments: ['denials'], query: { since: SINCE } } } as const
   if (rows.length > 0) {
@@ -278,8 +277,8 @@ export function denialsLine(rows: Denials, { nodes }: Coverage, limit: number): 
       ...base,
       state: 'unknown',
       title: totals?.total
-        ? `No denial is stored, but ${numberText(totals.missing.denials_not_watched)} of ${counted(totals.total, 'node')} ` +
-          'do not watch for them.'
+        ? `No denial is stored, but ${numberText(totals.missing.denials_not_watched)} of ` +
+          `${counted(totals.total, 'node')} do not watch for them.`
         : 'Whether the kernel denied anything is not known: no node is known to watch.',
     }
   return { ...base, state: 'clear', title: 'No syscall was denied in 24 hours, and all nodes watch.' }
@@ -320,7 +319,7 @@ export function findingsLine({ findings, truncated, victims_evaluated, history_d
   }
 }
 
-/** Whether nothing has ever been stored: no node, no image and no workload. */
+/** Whether the broker has never stored anything: no node, no image and no workload. */
 export function isEmptyBroker({ nodes, images, workloads }: Coverage): boolean {
   return [nodes, images, workloads].every((part) => part?.totals?.total === 0)
 }

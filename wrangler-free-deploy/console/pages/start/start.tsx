@@ -1,4 +1,4 @@
-/** The start: what needs a look, the most urgent first, and what is not known. */
+/** The start page: findings that need attention, the most urgent first, and gaps. */
 import { useMemo } from 'preact/hooks'
 import type { Params } from '../../api/client.ts'
 import { type Reading, useRead } from '../../api/query.ts'
@@ -32,7 +32,7 @@ const DAY_HOURS = 24
 const MAX_VULNERABILITIES = 100
 const MAX_EDGES = 200
 const MAX_DENIALS = 200
-/** Rows of each part, among which are the examples. */
+/** Row limit of each part; the examples are taken from these rows. */
 const MAX_GAPS = 20
 
 type VulnerabilityQuery = NonNullable<Params<'/vulnerabilities'>['query']>
@@ -56,7 +56,7 @@ interface Read {
   readonly failed: Reading<unknown> | null
 }
 
-/** A day ago by the hour, so that the question stays the same for a while. */
+/** A day ago, rounded to the hour so that the request stays the same and its answer can be reused. */
 const dayAgo = () => new Date((Math.floor(Date.now() / HOUR_MS) - DAY_HOURS) * HOUR_MS).toISOString()
 
 export default function Start() {
@@ -83,7 +83,7 @@ export default function Start() {
     unscanned: lineOf('unscanned', coverage, unscannedLine),
     partial: lineOf('partial', coverage, partialLine),
     findings: lineOf('findings', findings, findingsLine),
-    // Without the coverage an empty list of denials says nothing.
+    // An empty list of denials means something only together with the coverage.
     denials:
       denials.data !== undefined && denials.data.length === 0
         ? lineOf('denials', coverage, (known) => denialsLine([], known, MAX_DENIALS))

@@ -1,4 +1,4 @@
-/** What a vulnerability is, how urgent it is here, and whether its packages are in use. */
+/** Description of a vulnerability, its urgency here, and the use of its packages. */
 import { type Answer, addressOf } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
@@ -17,7 +17,7 @@ const MAX_FINDINGS = 20
 
 interface AboutProps {
   readonly id: string
-  /** The image whose finding describes it; null where no image has it, undefined while that is being asked. */
+  /** An image with a finding that describes it; null if there is none, undefined until that is known. */
   readonly digest: string | null | undefined
 }
 

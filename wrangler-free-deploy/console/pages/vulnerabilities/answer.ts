@@ -1,9 +1,9 @@
-/** The answer to "does this vulnerability run anywhere", in words that claim no more than is known. */
+/** Answers "does this vulnerability run anywhere" and claims no more than is known. */
 
 import { counted } from '../../parts/plural.ts'
 
 export interface Known {
-  /** Images of the inventory that have it; null where no report of an image in the inventory names it. */
+  /** Images of the inventory that have it; null if no report of an image in the inventory lists it. */
   readonly images: number | null
   /** Workloads with a running container of such an image. */
   readonly runningWorkloads: number
@@ -11,11 +11,11 @@ export interface Known {
   readonly workloads: number
   /** Whether the lists were cut, so that the counts are lower limits. */
   readonly isCut: boolean
-  /** Whether all that runs was found by the tag of an image alone. */
+  /** Whether every running image was matched by its tag alone, not by its digest. */
   readonly isGuess: boolean
 }
 
-/** How many running images there are, and how many of them have no report; null where it could not be counted. */
+/** Number of running images, and of those without a report; null if they could not be counted. */
 export interface Scanned {
   readonly running: number
   readonly withoutReport: number
@@ -47,8 +47,8 @@ export function verdictOf(known: Known, scanned: Scanned | null): Verdict {
   const found =
     images === null
       ? 'No report of an image in the inventory names it.'
-      : `${counted(images, 'image')} ${images === 1 ? 'has' : 'have'} it, which ${counted(workloads, 'workload')} ran; ` +
-        `no container was seen to run ${images === 1 ? 'it' : 'one'} now.`
+      : `${counted(images, 'image')} ${images === 1 ? 'has' : 'have'} it, which ` +
+        `${counted(workloads, 'workload')} ran; no container was seen to run ${images === 1 ? 'it' : 'one'} now.`
   const gap = scanned === null || scanned.running === 0 || scanned.withoutReport > 0
   if (gap) return { word: 'Not known', tone: 'warn', sentences: [found, gapOf(scanned, 'It may run in them')] }
   return {

@@ -1,4 +1,4 @@
-/** What was decided about a vulnerability, by whom and why, with decisions that no longer hold. */
+/** Decisions about a vulnerability with their authors and reasons, including those that no longer hold. */
 import { type Answer, addressOf } from '../../api/client.ts'
 import { itemsOf, usePages } from '../../api/query.ts'
 import { DecisionBadge, Scope, scopeText } from '../../parts/decision.tsx'

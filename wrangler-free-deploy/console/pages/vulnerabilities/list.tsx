@@ -35,7 +35,7 @@ const RUNNING = {
 }
 const FIELDS = [SEVERITY, TIER, IN_USE, KEV, FIXABLE, RUNNING, NAMESPACE, PACKAGE, VULN_ID, EPSS_MIN]
 const PAGE_ROWS = 100
-/** The summary is computed every five minutes; three times without it are no accident. */
+/** The summary is computed every five minutes; three missed runs mean a fault. */
 const OLD_SECONDS = 15 * 60
 
 export default function Vulnerabilities() {
@@ -68,7 +68,7 @@ export default function Vulnerabilities() {
   )
 }
 
-/** The list says nothing about images without a report. */
+/** The list cannot contain findings of images without a report. */
 function NotScanned({ namespace }: { namespace: string | undefined }) {
   const query = { part: 'images', limit: 1, ...(namespace !== undefined && { namespace }) } as const
   const { data } = useRead('/coverage', { query })

@@ -1,4 +1,4 @@
-/** Where a vulnerability runs and what reaches it, by container and by image. */
+/** Where a vulnerability runs and its exposure, by container and by image. */
 import type { Answer } from '../../api/client.ts'
 import type { Commands } from '../../parts/copy-as.tsx'
 import { counted } from '../../parts/plural.ts'
@@ -172,7 +172,7 @@ export function Images({ exposure, commands }: { exposure: Exposure; commands: C
   )
 }
 
-/** The first package, on one line: long tables have rows of one height. */
+/** The first package on one line, because virtual tables need rows of equal height. */
 function Packages({ packages: [first, ...others] }: { packages: Image['packages'] }) {
   if (first === undefined) return null
   const { name, installedVersion, fixedVersions } = first

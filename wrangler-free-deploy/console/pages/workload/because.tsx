@@ -1,4 +1,4 @@
-/** Why something is not known: the reason, and the row that decided. */
+/** The reason why something is not known, with the row that caused it. */
 import { Ago } from '../../parts/time.tsx'
 import { causeText, placeText, type ReasonDetail, reasonText } from './words.ts'
 

@@ -1,4 +1,4 @@
-/** What every tab begins with: the name, the posture with its dimensions, and where to go from here. */
+/** The head of every tab: the name, the posture with its dimensions, and links to other pages. */
 import { Badge } from '../../parts/text.tsx'
 import { Ago } from '../../parts/time.tsx'
 import { href } from '../../place.ts'

@@ -1,9 +1,9 @@
-/** Tabs about images show one image at a time: `image=` in the address, by default the first that runs. */
+/** For tabs that show one image at a time: `image=` in the address, by default the first running image. */
 import { go, hrefWith, usePlace } from '../../place.ts'
 import { type ImageOption, imagesOf, optionText } from './images.ts'
 import type { Profile } from './words.ts'
 
-/** An image of the address that the workload does not have is none of its images. */
+/** An image of the address that the workload does not have is ignored. */
 export function useImage(profile: Profile): ImageOption | null {
   const asked = usePlace().query.get('image')
   const images = imagesOf(profile)

@@ -1,4 +1,4 @@
-/** The images of a workload, each once. */
+/** The images of a workload, without duplicates. */
 import type { Profile } from './words.ts'
 
 export interface ImageOption {
@@ -9,7 +9,7 @@ export interface ImageOption {
   readonly isRunning: boolean
 }
 
-/** Each image once, those that run first. */
+/** Each image once, running ones first. */
 export function imagesOf(profile: Profile): readonly ImageOption[] {
   const { containers } = profile.dimensions.images
   const rows = [

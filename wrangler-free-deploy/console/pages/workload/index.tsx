@@ -1,4 +1,4 @@
-/** The dossier of a workload. Each tab is a deep link, and loads only what it shows. */
+/** The dossier of a workload. Each tab has its own address and loads only its own data. */
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { addressOf } from '../../api/client.ts'
@@ -13,7 +13,7 @@ import { isTab, type Named, TABS, type TabName, wholeName } from './name.ts'
 import type { Profile } from './words.ts'
 import './workload.css'
 
-/** A profile is computed when it is asked for, from thousands of rows: not every half minute. */
+/** The broker computes a profile for each request from thousands of rows, so it is polled less often. */
 const PROFILE_POLL_MS = 60_000
 
 export interface TabProps {

@@ -1,4 +1,4 @@
-/** Details over the page. The browser keeps the focus inside, and closes it with Escape. */
+/** Details in a dialog over the page. The browser keeps the focus inside, and Escape closes it. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 

@@ -1,4 +1,4 @@
-/** Words for what the broker answers as codes. A code that has none is shown as it is. */
+/** Words for codes of the broker. A code without words is shown as it is. */
 import type { JsonAnswer } from '../../api/answers.ts'
 import type { Tone } from '../../parts/tone.ts'
 
@@ -27,7 +27,7 @@ const SIGNATURE_TEXTS: Readonly<Record<Signature, string>> = {
   not_configured: 'not looked for',
 }
 
-/** Null is an image that was never checked, which is not the same as unsigned. */
+/** Null is an image that was never checked, which does not mean unsigned. */
 export const signatureText = (verdict: Signature | null): string =>
   verdict === null ? 'not checked' : SIGNATURE_TEXTS[verdict]
 
@@ -87,7 +87,7 @@ const REASONS: Readonly<Record<string, string>> = {
   too_few_minutes: 'percentiles need 60 observed minutes',
 }
 
-/** The text as the beginning of a sentence. */
+/** The text with a capital first letter. */
 export const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 
 export const reasonText = (reason: string): string => REASONS[reason] ?? plain(reason)
@@ -117,10 +117,10 @@ const CAUSES: Readonly<Record<ReasonDetail['cause'], string>> = {
   unattributed: 'the newest of them was seen last',
 }
 
-/** What decided, up to the time that comes after it. */
+/** The cause in words, to be followed by its time. */
 export const causeText = ({ cause }: Pick<ReasonDetail, 'cause'>): string => CAUSES[cause] ?? plain(cause)
 
-/** Where: `pod web-1, node node-1`. */
+/** The place of a cause: `pod web-1, node node-1`. */
 export const placeText = ({ podName, nodeName }: Pick<ReasonDetail, 'podName' | 'nodeName'>): string =>
   [podName && `pod ${podName}`, nodeName && `node ${nodeName}`].filter(Boolean).join(', ')
 
@@ -146,7 +146,7 @@ const DRIFTS: Readonly<Record<string, string>> = {
 
 export const driftText = (type: string): string => DRIFTS[type] ?? type
 
-/** `no_inventory` of files says that nobody ever watched; elsewhere it is about images. */
+/** For files, `no_inventory` means that no agent has ever watched; elsewhere it is about images. */
 export const notEvaluatedText = (type: string, reason: string): string =>
   type === 'unshippedExecutable' && reason === 'no_inventory' ? 'no agent has ever watched it' : reasonText(reason)
 

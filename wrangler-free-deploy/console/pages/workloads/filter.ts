@@ -1,10 +1,10 @@
-/** The filters of the list of workloads, and its words. */
+/** Filters of the list of workloads, and words for its rows. */
 import type { JsonAnswer } from '../../api/answers.ts'
 import type { paths } from '../../api/schema.d.ts'
 
 type ListQuery = NonNullable<paths['/workloads']['get']['parameters']['query']>
 
-/** The filters of the address that the route has. */
+/** The filters of the address that the route takes. */
 export function listFilter(query: URLSearchParams): Omit<ListQuery, 'limit' | 'after'> {
   const search = query.get('search')
   const namespace = query.get('namespace')
@@ -14,7 +14,7 @@ export function listFilter(query: URLSearchParams): Omit<ListQuery, 'limit' | 'a
     ...(search && { search }),
     ...(namespace && { namespace }),
     ...(kind && { kind }),
-    // The route refuses other words, and its message says which there are.
+    // The route refuses other values, and its message lists the valid ones.
     ...(status && { status: status as NonNullable<ListQuery['status']> }),
     ...(query.get('include_gone') === 'true' && { include_gone: true }),
   }
@@ -33,7 +33,7 @@ export function ctbArguments({ search, namespace, kind, status, include_gone }: 
 
 const SHOWN_SEVERITIES = ['critical', 'high', 'medium'] as const
 
-/** `1 critical, 2 high`, at most so many words; a question mark where nothing could be computed. */
+/** `1 critical, 2 high`, at most so many words; a question mark if the counts are not known. */
 export function findingsText(
   counts: JsonAnswer<'/workloads'>['items'][number]['findingCounts'],
   most: number = SHOWN_SEVERITIES.length,

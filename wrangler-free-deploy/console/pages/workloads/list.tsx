@@ -1,4 +1,4 @@
-/** All workloads with their posture, as the job stored it last. */
+/** All workloads with their posture, as last computed by the job. */
 import { addressOf, type Item, type Params, read } from '../../api/client.ts'
 import { itemsOf, usePages } from '../../api/query.ts'
 import { FilterBar, type FilterField } from '../../parts/filter-bar.tsx'
@@ -12,9 +12,9 @@ import { ctbArguments, findingsText, listFilter } from './filter.ts'
 import './workloads.css'
 
 const PATH = '/workloads'
-/** 100 rows are about 70 kB of JSON, 4 kB as they are sent. */
+/** 100 rows are about 70 kB of JSON, 4 kB compressed. */
 const PAGE_ROWS = 100
-/** The worst ones; the others are in the title and in CSV. */
+/** Number of findings shown; all of them are in the tooltip and in the CSV. */
 const SHOWN_SEVERITIES = 2
 
 type Listed = Item<typeof PATH>

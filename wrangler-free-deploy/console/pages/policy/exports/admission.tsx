@@ -1,10 +1,10 @@
-/** Admission policies from the signers of the images that run: of the cluster, or of a namespace. */
+/** Admission policies from the signers of running images, for the cluster or one namespace. */
 import { addressOf, type Params } from '../../../api/client.ts'
 import { type Reading, useRead } from '../../../api/query.ts'
 import { usePlace } from '../../../place.ts'
 import { Check, type Choice, Select, useChoice } from '../controls.tsx'
 import { fileNameOf, hrefOf, type Target } from '../target.ts'
-import { MadeText } from './made-text.tsx'
+import { GeneratedText } from './generated-text.tsx'
 
 const FORMATS: readonly Choice[] = [
   { value: 'kyverno', label: 'Kyverno' },
@@ -58,7 +58,7 @@ export function Admission({ target }: { target: Target }) {
         )}
       </div>
       {isNative && <p class="faint">The evaluator judges and reports. It enforces nothing.</p>}
-      <MadeText
+      <GeneratedText
         reading={reading}
         label="Admission policies as YAML"
         fileName={fileNameOf(
@@ -74,7 +74,7 @@ export function Admission({ target }: { target: Target }) {
           An identity of a workflow that signed for a tag is accepted for any tag; all others are matched exactly. In
           audit mode nothing is denied, and no pod is changed.
         </p>
-      </MadeText>
+      </GeneratedText>
     </section>
   )
 }

@@ -1,4 +1,4 @@
-/** The documents that are made from the profile of a workload. */
+/** Documents that are generated from the profile of a workload. */
 import { type Answer, addressOf, type Params } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
@@ -8,7 +8,7 @@ import { Badge, type WorkloadName } from '../../../parts/text.tsx'
 import { go, hrefWith, usePlace } from '../../../place.ts'
 import { Check, type Choice, Select, useChoice } from '../controls.tsx'
 import { Refused } from '../refused.tsx'
-import { MadeText } from './made-text.tsx'
+import { GeneratedText } from './generated-text.tsx'
 
 const PATH = '/workloads/{namespace}/{kind}/{name}/export'
 const MODES: readonly Choice[] = [
@@ -24,7 +24,7 @@ const ARTIFACTS = [
   { name: 'vex', label: 'OpenVEX draft' },
   { name: 'sbom', label: 'SBOMs' },
 ] as const
-/** SBOMs may have megabytes. */
+/** An SBOM can be several megabytes long. */
 const BY_DEFAULT = 'networkpolicy,ciliumnetworkpolicy,seccompprofile,securitycontext,admission'
 
 type Query = NonNullable<Params<typeof PATH>['query']>
@@ -82,7 +82,7 @@ function Artifacts({ chosen }: { chosen: readonly string[] }) {
   const toggle = (name: string) => {
     const next = ARTIFACTS.map((one) => one.name).filter((one) => chosen.includes(one) !== (one === name))
     const text = next.join(',')
-    // An empty parameter would be all of them: the address keeps a comma for none.
+    // An empty list in the address would mean all documents; a comma means none.
     go(hrefWith({ artifacts: text === BY_DEFAULT ? null : text, document: null }))
   }
   return (
@@ -175,7 +175,7 @@ function Chosen({ document: { fileName, content, image } }: { document: Document
           {image.source !== null && `, from ${image.source}`}
         </p>
       )}
-      <MadeText
+      <GeneratedText
         key={fileName}
         reading={{
           data: content ?? '',

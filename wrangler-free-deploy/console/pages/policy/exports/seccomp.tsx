@@ -1,4 +1,4 @@
-/** The seccomp profile of a workload as a resource, with names that people add or leave out. */
+/** The seccomp profile of a workload as a resource, with syscalls that the user adds or removes. */
 import { useEffect, useState } from 'preact/hooks'
 import { type Answer, addressOf, type Params, send } from '../../../api/client.ts'
 import { type Reading, useRead } from '../../../api/query.ts'
@@ -10,7 +10,7 @@ import { Ago } from '../../../parts/time.tsx'
 import { href, usePlace } from '../../../place.ts'
 import { Check, type Choice, Field, Select, useChoice } from '../controls.tsx'
 import { fileNameOf, type Target, targetText } from '../target.ts'
-import { MadeText } from './made-text.tsx'
+import { GeneratedText } from './generated-text.tsx'
 
 const PATH = '/seccomp/profiles/{namespace}/{kind}/{name}/export'
 const ACTIONS: readonly Choice[] = [
@@ -62,7 +62,7 @@ export function Seccomp({ target, workload }: { target: Target; workload: Worklo
         )}
       </div>
       {observed.error === null && (
-        <MadeText
+        <GeneratedText
           reading={reading}
           label={`Seccomp profile as ${format.toUpperCase()}`}
           fileName={fileNameOf(target, 'seccomp', format)}
@@ -73,10 +73,10 @@ export function Seccomp({ target, workload }: { target: Target; workload: Worklo
           tools={isEdited && <CopyButton label="Copy as curl" text={curlText(workload, query, edits)} />}
         >
           <p class="faint">
-            Edits are stored nowhere. What was observed is a fact of the past: rarer syscalls, such as those of error
+            Edits are stored nowhere. The profile has observed syscalls only: rarer syscalls, such as those of error
             handling, may not have happened yet.
           </p>
-        </MadeText>
+        </GeneratedText>
       )}
     </section>
   )
@@ -103,14 +103,14 @@ function Capture({ profile }: { profile: Answer<'/seccomp/profiles/{namespace}/{
 
 const namesOf = (text: string | null): string[] => (text ?? '').split(/[\s,]+/).filter((one) => one !== '')
 
-/** JSON is parsed by the client. */
+/** The client has parsed JSON already. */
 function asText(reading: Reading<unknown>): Reading<string> {
   const { data } = reading
   const text = data === undefined || typeof data === 'string' ? data : `${JSON.stringify(data, null, 2)}\n`
   return { ...reading, data: text }
 }
 
-/** The profile with edits, which the broker makes of a POST that stores nothing. */
+/** The profile with edits, from a POST that stores nothing. */
 function useEdited(workload: WorkloadName, query: Query, edits: Edits, isEnabled: boolean): Reading<unknown> {
   const [state, setState] = useState<{ data: unknown; error: Error | null; at: number }>(NOT_ASKED)
   const [asked, setAsked] = useState(0)

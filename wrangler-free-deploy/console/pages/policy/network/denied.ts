@@ -1,4 +1,4 @@
-/** Groups the edges that a trial denied, so that each peer that would be cut off is one block. */
+/** Groups the edges that a trial denied by peer, so that the page shows each peer once. */
 import type { components } from '../../../api/schema.d.ts'
 
 export type DeniedEdge = components['schemas']['DeniedEdge']
@@ -6,10 +6,10 @@ export type Side = DeniedEdge['from']
 
 export interface DeniedGroup {
   readonly key: string
-  /** The end whose policies deny, and the other one. */
+  /** The end whose policies deny the edge, and the other end. */
   readonly isolated: Side
   readonly peer: Side
-  /** Whether the peer opens the connections, or is where they go. */
+  /** `from`: the peer opens the connections; `to`: it accepts them. */
   readonly direction: 'from' | 'to'
   readonly edges: readonly DeniedEdge[]
   readonly flows: number
@@ -24,7 +24,7 @@ export function sideText({ kind, namespace, name, workload, ip }: Side): string 
   return `${kind} ${ip ?? ''}`.trim()
 }
 
-/** Those with the most flows first, as the edges are. An edge that both ends deny stands with the end that is asked. */
+/** Groups with the most flows first. An edge that both ends deny belongs to the end that accepts the connection. */
 export function groupDenied(edges: readonly DeniedEdge[]): DeniedGroup[] {
   const groups = new Map<string, DeniedGroup & { edges: DeniedEdge[]; flows: number }>()
   for (const edge of edges) {
@@ -40,7 +40,7 @@ export function groupDenied(edges: readonly DeniedEdge[]): DeniedGroup[] {
   return [...groups.values()].sort((one, other) => other.flows - one.flows)
 }
 
-/** The filter of flows that finds a side, without `from_` or `to_`. */
+/** The filter of flows that matches a side, without the prefix `from_` or `to_`. */
 export function filterOfSide({ kind, namespace, name, workload, ip }: Side): readonly [string, string] | null {
   if (kind === 'workload') return ['workload', `${namespace}/${workload}`]
   if (kind === 'pod') return ['pod', `${namespace}/${name}`]

@@ -1,12 +1,12 @@
-/** The second step: the text, which can be changed, and what was changed. */
+/** The second step: the editable text, and its changes. */
 import { useSettled } from '../../../hooks.ts'
 import { Badge } from '../../../parts/text.tsx'
 import { hrefWith } from '../../../place.ts'
-import { TakeAway } from '../take-away.tsx'
+import { ExportButtons } from '../export-buttons.tsx'
 import { DiffView } from '../text/diff-view.tsx'
 import { Editor, type Going, type Mark } from '../text/editor.tsx'
+import type { Edits } from './draft.ts'
 import type { PlacedFault } from './network.tsx'
-import type { Edits } from './work.ts'
 
 const TYPING_MS = 300
 
@@ -51,7 +51,7 @@ export function Edit(props: EditProps) {
         <button type="button" class="quiet" aria-disabled={edits === null} onClick={onReset}>
           Back to generated
         </button>
-        <TakeAway text={text} fileName={fileName} onDownload={onSaved} />
+        <ExportButtons text={text} fileName={fileName} onDownload={onSaved} />
       </div>
       {isOfOther && (
         <p class="stale">

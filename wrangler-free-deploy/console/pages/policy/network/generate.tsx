@@ -1,4 +1,4 @@
-/** The first step: the policy, or policies, that allow what was seen. */
+/** The first step: policies that allow the observed flows. */
 import { addressOf } from '../../../api/client.ts'
 import { type Reading, useRead } from '../../../api/query.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
@@ -22,7 +22,9 @@ const CIDRS: readonly Choice[] = [
   { value: 'exact', label: 'One by one' },
   { value: '24', label: 'By network (/24, IPv6 /64)' },
 ]
-/** Not `since`: a window of minutes, kept from another page, would make a policy that cuts off nearly everything. */
+/**
+ * Not `since`: a window of minutes, left over from another page, would yield a policy that denies nearly everything.
+ */
 const MADE_SINCE = 'made_since'
 const SINCES: readonly Choice[] = [
   { value: '', label: 'All that is kept' },
@@ -56,7 +58,7 @@ function useMadeQuery(): MadeQuery {
   }
 }
 
-/** The text of the target as YAML, with the parameters of the address. It is read once, not polled. */
+/** The generated YAML for the target, with the parameters of the address. It is read once, not polled. */
 export function useGenerated({ namespace, workload }: Target): Reading<string> {
   const query = useMadeQuery()
   const one = useRead(
@@ -69,7 +71,7 @@ export function useGenerated({ namespace, workload }: Target): Reading<string> {
     { path: { namespace: namespace ?? '' }, query },
     { enabled: workload === null && namespace !== null, pollMs: 0 },
   )
-  // The types are those of the JSON that the routes have as well.
+  // The OpenAPI types describe the JSON answer of these routes; this reads their YAML.
   return (workload === null ? all : one) as unknown as Reading<string>
 }
 
@@ -125,7 +127,7 @@ interface GenerateProps {
 }
 
 interface MadeProps {
-  /** Whether it is made from the newest edges only. */
+  /** Whether it is generated from the newest edges only. */
   readonly isBounded: boolean
   readonly reading: Reading<string>
   readonly onLine: (line: number) => void

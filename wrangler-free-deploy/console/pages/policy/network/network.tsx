@@ -1,4 +1,4 @@
-/** Network policies in three steps: generate, edit as text, try on what was seen. */
+/** Network policies in three steps: generate, edit, try against observed flows. */
 import { useId, useMemo, useState } from 'preact/hooks'
 import { ApiError } from '../../../api/client.ts'
 import { go, hrefWith, usePlace } from '../../../place.ts'
@@ -6,11 +6,11 @@ import { useChoice } from '../controls.tsx'
 import { fileNameOf, type Target, targetText } from '../target.ts'
 import type { Going, Mark } from '../text/editor.tsx'
 import { type Fault, faultOf, lineFinder, lineOfFault } from '../text/place.ts'
+import { setDraft, type Tried, useDraft } from './draft.ts'
 import { Edit } from './edit.tsx'
 import { Generate, useGenerated } from './generate.tsx'
 import { TrialStep } from './trial-step.tsx'
 import { DAYS, DEFAULT_DAYS, tryPolicies } from './try-policies.ts'
-import { setWork, type Tried, useWork } from './work.ts'
 
 const BAD_REQUEST = 400
 const DAY_CHOICES = [DEFAULT_DAYS, ...DAYS.filter((one) => one !== DEFAULT_DAYS)].map((value) => ({
@@ -18,7 +18,7 @@ const DAY_CHOICES = [DEFAULT_DAYS, ...DAYS.filter((one) => one !== DEFAULT_DAYS)
   label: value,
 }))
 
-/** A fault of the text that was tried, with its line in that text. */
+/** An error in the tried text, with its line. */
 export interface PlacedFault extends Fault {
   readonly at: number | null
 }
@@ -27,7 +27,7 @@ export function NetworkPolicies({ target }: { target: Target }) {
   const key = targetText(target)
   const reading = useGenerated(target)
   const generated = target.namespace === null ? '' : (reading.data ?? '')
-  const { edits, tried } = useWork(key)
+  const { edits, tried } = useDraft(key)
   const [isTrying, setTrying] = useState(false)
   const [going, setGoing] = useState<Going | null>(null)
   const days = useChoice('days', DAY_CHOICES)
@@ -38,7 +38,7 @@ export function NetworkPolicies({ target }: { target: Target }) {
 
   const edit = (next: string) => {
     const isGenerated = next === generated
-    setWork(key, { edits: isGenerated ? null : { text: next, base: edits?.base ?? generated, isSaved: false } })
+    setDraft(key, { edits: isGenerated ? null : { text: next, base: edits?.base ?? generated, isSaved: false } })
   }
   const run = async () => {
     if (isTrying || text.trim() === '') return
@@ -47,7 +47,7 @@ export function NetworkPolicies({ target }: { target: Target }) {
       (trial) => ({ trial }),
       (error: Error) => ({ error }),
     )
-    setWork(key, { tried: { text, days, at: Date.now(), outcome } })
+    setDraft(key, { tried: { text, days, at: Date.now(), outcome } })
     setTrying(false)
     const fault = faultIn({ text, days, at: 0, outcome })
     if (fault?.at) goTo(fault.at)
@@ -73,8 +73,8 @@ export function NetworkPolicies({ target }: { target: Target }) {
           marks={marks}
           going={going}
           onText={edit}
-          onReset={() => setWork(key, { edits: null })}
-          onSaved={() => edits && setWork(key, { edits: { ...edits, isSaved: true } })}
+          onReset={() => setDraft(key, { edits: null })}
+          onSaved={() => edits && setDraft(key, { edits: { ...edits, isSaved: true } })}
           onSubmit={run}
           onLine={goTo}
         />
@@ -94,14 +94,14 @@ export function NetworkPolicies({ target }: { target: Target }) {
   )
 }
 
-/** A fault of the text itself, as the broker found it. */
+/** An error in the text that the broker reported. */
 function faultIn({ text, outcome }: Tried): PlacedFault | null {
   if (!('error' in outcome) || !(outcome.error instanceof ApiError) || outcome.error.status !== BAD_REQUEST) return null
   const fault = faultOf(outcome.error.message)
   return { ...fault, at: lineOfFault(text, fault) }
 }
 
-/** The lines of rules that deny what was seen, or of a fault. */
+/** The lines of rules that deny observed flows, or the line of an error. */
 function marksOf(tried: Tried | null): ReadonlyMap<number, Mark> {
   if (tried === null) return new Map()
   if ('error' in tried.outcome) {

@@ -1,4 +1,4 @@
-/** The third step: what the policies would have cut off. */
+/** The third step: the observed flows that the policies would have denied. */
 
 import { ApiError } from '../../../api/client.ts'
 import { tokenSource } from '../../../api/session.ts'
@@ -7,9 +7,9 @@ import { Failure } from '../../../parts/states.tsx'
 import { localText } from '../../../parts/time.tsx'
 import { go, hrefWith } from '../../../place.ts'
 import type { Target } from '../target.ts'
+import type { Tried } from './draft.ts'
 import { TrialView } from './trial-view.tsx'
 import { DAYS, DEFAULT_DAYS, tryAddress } from './try-policies.ts'
-import type { Tried } from './work.ts'
 
 const BAD_REQUEST = 400
 
@@ -82,7 +82,7 @@ export function TrialStep(props: TrialStepProps) {
   )
 }
 
-/** A fault of the text is said above the text. */
+/** Errors in the text are shown above the editor. */
 function Untried({ error }: { error: Error }) {
   if (!(error instanceof ApiError) || error.status !== BAD_REQUEST) return <Failure error={error} isByHand />
   return (
@@ -110,7 +110,7 @@ const outdatedText = (tried: Tried, days: string): string => {
 
 const daysText = (days: string): string => (days === '1' ? '1 day' : `${days} days`)
 
-/** The token is a variable of the shell, as in other commands. */
+/** The token is a shell variable, as in other commands. */
 function curlText(fileName: string, days: string): string {
   const token = tokenSource === 'browser' ? ['-H', '"Authorization: Bearer $CTB_TOKEN"'] : []
   const body = ['-H', shellWord('content-type: application/yaml'), '--data-binary', shellWord(`@${fileName}`)]

@@ -1,4 +1,4 @@
-/** The answer of a trial: counts, the edges that would be cut off, and those that cannot be judged. */
+/** The result of a trial: counts, edges that would be denied, and edges that could not be judged. */
 import { useMemo, useState } from 'preact/hooks'
 import { Empty } from '../../../parts/states.tsx'
 import { Badge, Count } from '../../../parts/text.tsx'
@@ -9,11 +9,11 @@ import { type LineFinder, lineFinder } from '../text/place.ts'
 import { type DeniedEdge, type DeniedGroup, filterOfSide, groupDenied, type Side, sideText } from './denied.ts'
 import type { Trial } from './try-policies.ts'
 
-/** Peers that are shown at once. */
+/** Number of peers shown at first. */
 const GROUPS_SHOWN = 20
 const MAX_WORKLOADS = 3
 const MS_PER_DAY = 86_400_000
-/** The trial looks back from a moment before now. */
+/** A trial covers the days before the moment at which it ran. */
 const SLACK_MS = 3_600_000
 const count = new Intl.NumberFormat()
 
@@ -22,7 +22,7 @@ export interface TrialViewProps {
   readonly trial: Trial
   readonly text: string
   readonly days: string
-  /** None for an answer that is out of date: its lines are not those of the text. */
+  /** Undefined for a result that is out of date, whose lines no longer match the text. */
   readonly onLine?: (line: number) => void
 }
 
@@ -115,7 +115,7 @@ function Figure({ name, value, to }: { name: string; value: number; to?: string 
   )
 }
 
-/** Finds the lines of rules, and goes there. */
+/** Finds the line of a rule, and scrolls to it. */
 interface Places {
   readonly lineOf: LineFinder
   readonly onLine: (line: number) => void
@@ -207,7 +207,9 @@ function Edge({ edge, places }: { edge: DeniedEdge } & Omit<GroupProps, 'group'>
   )
 }
 
-/** The flows of an edge, of all times, as its number is. Without those through a service on another port. */
+/**
+ * Link to the flows of an edge, of all times as in its count. Flows through a service on another port are not included.
+ */
 function flowsOf({ from, to, port, protocol }: DeniedEdge): string {
   const filters = (
     [

@@ -1,4 +1,4 @@
-/** `POST /networkpolicy/try`: judges what was seen, stores and applies nothing. */
+/** `POST /networkpolicy/try`: judges observed flows. It stores and applies nothing. */
 import { call, errorOf } from '../../../api/client.ts'
 import type { components } from '../../../api/schema.d.ts'
 
@@ -7,12 +7,12 @@ export type Trial = components['schemas']['PolicyTrial']
 export const DAYS = ['1', '7', '30'] as const
 export const DEFAULT_DAYS = '7'
 
-/** The most that the broker reads. */
+/** The body limit of the route. */
 export const MAX_BYTES = 1024 * 1024
 
 export const tryAddress = (days: string): string => `${window.location.origin}/networkpolicy/try?since=${days}d`
 
-/** @throws ApiError with what is wrong with the text, and where */
+/** @throws ApiError with the error in the text and its place */
 export async function tryPolicies(text: string, days: string): Promise<Trial> {
   const response = await call(
     new Request(tryAddress(days), {

@@ -1,10 +1,10 @@
-/** What edits changed, line by line. */
+/** The edits as a diff by line. */
 import { useMemo } from 'preact/hooks'
 import { Empty } from '../../../parts/states.tsx'
 import { type DiffRow, hunksOf, lineDiff } from './line-diff.ts'
 
 const LINES_AROUND = 3
-/** More rows make the page slow, and nobody reads them. */
+/** More rows would make the page slow. */
 const MAX_ROWS = 2_000
 const SIGNS = { same: '', gone: '−', new: '+' } as const
 const WORDS = { same: '', gone: 'Removed: ', new: 'Added: ' } as const

@@ -1,17 +1,17 @@
-/** A text with line numbers, to edit or to read. It is a plain text area: Tab leaves it, as everywhere. */
+/** A text with line numbers, editable or read-only. It is a plain text area, so Tab leaves it as usual. */
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { linesOf } from './line-diff.ts'
 
-/** As in policy.css. */
+/** Line height; the same as in policy.css. */
 const LINE_PX = 20
-/** Numbers above and below those in sight. */
+/** Line numbers rendered above and below the visible ones. */
 const AROUND = 20
-/** A line that one goes to has so many lines above it. */
+/** Number of lines shown above a line to which the editor scrolls. */
 const LINES_ABOVE = 5
 
 export type Mark = 'fault' | 'denied'
 
-/** A wish to see a line; another object is another wish. */
+/** A request to scroll to a line. A new object scrolls again, even to the same line. */
 export interface Going {
   readonly line: number
 }
@@ -19,13 +19,13 @@ export interface Going {
 export interface EditorProps {
   readonly label: string
   readonly text: string
-  /** None for a text that cannot be edited. */
+  /** Undefined for a read-only text. */
   readonly onText?: (text: string) => void
   readonly onSubmit?: () => void
-  /** Marked lines, by their number from 1. */
+  /** Marked lines, counted from 1. */
   readonly marks?: ReadonlyMap<number, Mark>
   readonly going?: Going | null
-  /** The id of what is said about a fault in the text. */
+  /** The id of the element that describes an error in the text. */
   readonly faultId?: string | undefined
   readonly placeholder?: string
 }
@@ -90,7 +90,7 @@ export function Editor({ label, text, onText, onSubmit, marks, going, faultId, p
   )
 }
 
-/** Selects the line, and scrolls it into sight. */
+/** Selects the line and scrolls to it. */
 function goToLine(area: HTMLTextAreaElement, line: number): void {
   const lines = area.value.split('\n')
   const start = lines.slice(0, line - 1).reduce((chars, one) => chars + one.length + 1, 0)

@@ -1,11 +1,11 @@
 /** The difference of two texts, line by line (Myers, "An O(ND) Difference Algorithm", 1986). */
 
-/** More changed lines than this are not matched: the work grows with their square. */
+/** If more lines changed, they are not matched: the work grows with the square of their number. */
 const MAX_CHANGES = 1_000
 
 export interface DiffRow {
   readonly kind: 'same' | 'gone' | 'new'
-  /** From 1; null where the text has no such line. */
+  /** Counted from 1; null if the text has no such line. */
   readonly oldLine: number | null
   readonly newLine: number | null
   readonly text: string
@@ -15,7 +15,7 @@ export interface LineDiff {
   readonly rows: readonly DiffRow[]
   readonly gone: number
   readonly added: number
-  /** False where so much changed that everything between the first and the last change counts as changed. */
+  /** False if there were too many changes: then all lines between the first and the last change count as changed. */
   readonly isExact: boolean
 }
 
@@ -30,13 +30,13 @@ export function lineDiff(before: string, after: string): LineDiff {
   while (tail < old.length - head && tail < now.length - head && old.at(-1 - tail) === now.at(-1 - tail)) tail++
   const oldMiddle = old.slice(head, old.length - tail)
   const nowMiddle = now.slice(head, now.length - tail)
-  const kept = keptPairs(oldMiddle, nowMiddle)
+  const matched = matchedPairs(oldMiddle, nowMiddle)
   const pairs = [
     ...Array.from({ length: head }, (_, i) => [i, i] as const),
-    ...(kept ?? []).map(([x, y]) => [head + x, head + y] as const),
+    ...(matched ?? []).map(([x, y]) => [head + x, head + y] as const),
     ...Array.from({ length: tail }, (_, i) => [old.length - tail + i, now.length - tail + i] as const),
   ]
-  return { ...rowsOf(old, now, pairs), isExact: kept !== null }
+  return { ...rowsOf(old, now, pairs), isExact: matched !== null }
 }
 
 function rowsOf(old: readonly string[], now: readonly string[], pairs: readonly (readonly [number, number])[]) {
@@ -55,10 +55,10 @@ function rowsOf(old: readonly string[], now: readonly string[], pairs: readonly 
   return { rows, gone: countOf('gone'), added: countOf('new') }
 }
 
-/** The pairs of equal lines of a shortest script of changes; null where it is longer than the bound. */
-function keptPairs(old: readonly string[], now: readonly string[]): [number, number][] | null {
+/** The pairs of equal lines of a shortest edit script; null if it is longer than the limit. */
+function matchedPairs(old: readonly string[], now: readonly string[]): [number, number][] | null {
   const most = Math.min(old.length + now.length, MAX_CHANGES)
-  /** How far into `old` one gets on each diagonal, after each number of changes. */
+  /** The furthest position in `old` on each diagonal, for each number of changes. */
   const steps: Int32Array[] = []
   const reach = new Int32Array(2 * most + 3)
   const middle = most + 1
@@ -98,7 +98,7 @@ function walkBack(steps: readonly Int32Array[], oldCount: number, nowCount: numb
   return pairs.reverse()
 }
 
-/** Rows around changes, with the number of equal rows that each gap leaves out. */
+/** Rows around changes. Each gap has the number of equal rows that it leaves out. */
 export function hunksOf(rows: readonly DiffRow[], around: number): readonly (DiffRow | { readonly skipped: number })[] {
   const isNear = new Uint8Array(rows.length)
   rows.forEach(({ kind }, i) => {

@@ -1,14 +1,14 @@
-/** Finds the line that the broker means by a document and a path, such as `spec.ingress[0].ports[1].port`. */
+/** Finds the line that the broker names by a document and a path, such as `spec.ingress[0].ports[1].port`. */
 import { linesOf } from './line-diff.ts'
 
-/** A refusal of a text of policies. */
+/** An error that the broker found in a text. */
 export interface Fault {
-  /** From 1; documents without content do not count. Null where the fault is in no place. */
+  /** Counted from 1, without empty documents. Null if the error has no place. */
   readonly document: number | null
-  /** From 1, of the whole text. */
+  /** Counted from 1 in the whole text. */
   readonly line: number | null
   readonly path: string | null
-  /** What is wrong there. */
+  /** The broker's message. */
   readonly rule: string
 }
 
@@ -27,26 +27,26 @@ export function faultOf(message: string): Fault {
   }
 }
 
-/** The line of a fault in the text; null where there is none. */
+/** The line of an error in the text; null if it has none. */
 export function lineOfFault(text: string, { document, line, path }: Fault): number | null {
   if (line !== null) return Math.min(line, linesOf(text).length)
   return document === null ? null : lineFinder(text)(document, path)
 }
 
-/** A key or a member of a list at the beginning of its line. Both may be on one line: `- from:`. */
+/** A key or a list item at the beginning of a line. Both may be on one line: `- from:`. */
 interface Token {
   readonly line: number
   readonly indent: number
-  /** Null for a member of a list. */
+  /** Null for a list item. */
   readonly key: string | null
 }
 
-/** A line, from 1, of a path in a document; a path of null is the document. */
+/** Returns the line, counted from 1, of a path in a document. The path null means the document itself. */
 export type LineFinder = (document: number, path: string | null) => number | null
 
 /**
- * Finds lines in a text, which is read once. Where a path leads into a flow collection (`{...}`), or to a field that is
- * not there, it is the line of what is around it. Null for a document that is not there.
+ * Finds lines in a text, which is parsed once. If the path leads into a flow collection (`{...}`) or to a missing
+ * field, the line of the enclosing block is returned; null if there is no such document.
  */
 export function lineFinder(text: string): LineFinder {
   const documents = documentsOf(text)
@@ -80,7 +80,7 @@ function findStep(block: readonly Token[], step: string | number): number {
   return block.findIndex((one) => one.indent === indent && one.key === null && ++before === step)
 }
 
-/** What is below a token. The members of a list may stand as far left as its key. */
+/** The tokens nested in a token. List items may have the same indentation as their key. */
 function within(block: readonly Token[], index: number): readonly Token[] {
   const { indent, key } = block[index]!
   const rest = block.slice(index + 1)
@@ -125,7 +125,7 @@ function tokensOf(line: string, number: number): Token[] {
   }
   const [, double, single, plain] = KEY.exec(rest) ?? []
   const key = double ?? single ?? plain
-  // A text, or the first line of a document: it has a line, and nothing is found by its key.
+  // Any other text: its line is known, but no key leads to it.
   if (key !== undefined || tokens.length === 0) tokens.push({ line: number, indent, key: key ?? '' })
   return tokens
 }

@@ -1,4 +1,4 @@
-/** What a generated text says of itself in comments: what is missing, and what is to be reviewed. */
+/** The remarks of a generated text: gaps, warnings, and points to review. */
 import { useMemo } from 'preact/hooks'
 import { Badge, type Tone } from '../../../parts/text.tsx'
 import { REMARK_KINDS, type Remark, type RemarkKind, remarksOf } from './remarks.ts'
@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<RemarkKind, { readonly title: string; readonly tone
 
 export interface RemarkListProps {
   readonly text: string
-  /** Said where nothing is left out, warned of or not covered. */
+  /** Shown if the text has no such remark. */
   readonly nothing: string
   readonly onLine?: (line: number) => void
 }

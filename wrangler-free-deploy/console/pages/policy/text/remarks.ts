@@ -1,4 +1,4 @@
-/** What the comments of a generated text say, so that it can be shown beside the text. */
+/** Reads the remarks from the comments of a generated text, to show them beside it. */
 import { linesOf } from './line-diff.ts'
 
 export const REMARK_KINDS = ['leftOut', 'warning', 'notCovered', 'identity', 'note', 'allows'] as const
@@ -7,7 +7,7 @@ export type RemarkKind = (typeof REMARK_KINDS)[number]
 export interface Remark {
   readonly kind: RemarkKind
   readonly text: string
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
 }
 
@@ -20,10 +20,10 @@ const BEGINNINGS: readonly (readonly [RemarkKind, RegExp])[] = [
   ['allows', /^(?=Allows )/],
 ]
 
-/** The comments at the beginning of lines that warn, leave something out, or are to be reviewed; in their order. */
+/** Comment lines with a warning, an omission or a point to review, in the order of the text. */
 export function remarksOf(text: string): Remark[] {
   return linesOf(text).flatMap((raw, i) => {
-    // Documents that are no objects stand in comments themselves.
+    // Only comments can stand in place of a document that could not be generated.
     const comment = /^#\s*(?:#\s*)?(.*)$/.exec(raw)?.[1]
     if (comment === undefined) return []
     const found = BEGINNINGS.find(([, beginning]) => beginning.test(comment))

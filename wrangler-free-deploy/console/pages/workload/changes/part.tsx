@@ -1,4 +1,4 @@
-/** A part of a comparison as a table, or why there is none. */
+/** One part of a comparison as a table, or the reason why there is none. */
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge, type Tone } from '../../../parts/text.tsx'
 import { Time, toMs } from '../../../parts/time.tsx'
@@ -6,7 +6,7 @@ import { href } from '../../../place.ts'
 import { counted, sentence } from '../words.ts'
 import type { ChangeRow, Part } from './rows.ts'
 
-/** From so many rows on, a part is folded. */
+/** Parts with more rows are folded. */
 const FOLDED_FROM_ROWS = 30
 
 export function PartSection({ part: { title, rows, state, gaps, notes } }: { part: Part }) {

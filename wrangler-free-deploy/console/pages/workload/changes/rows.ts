@@ -1,4 +1,4 @@
-/** The differences of a workload between two times, part by part: what has no record is not what is equal. */
+/** The differences of a workload between two times, by part. A part without a record is never called unchanged. */
 import type { JsonAnswer } from '../../../api/answers.ts'
 import { originText, reasonText } from '../words.ts'
 
@@ -11,22 +11,22 @@ export interface ChangeRow {
   readonly what: string
   readonly before: string | null
   readonly after: string | null
-  /** A vulnerability, for its page. */
+  /** The id, for a link to the vulnerability. */
   readonly vulnerability?: string
-  /** An image, for its page. */
+  /** The digest, for a link to the image. */
   readonly digest?: string
 }
 
 export interface Part {
   readonly name: Gap['part']
   readonly title: string
-  /** Null where the broker cannot compare: nothing is said then, and not that nothing changed. */
+  /** Null if the broker cannot compare; that does not mean unchanged. */
   readonly rows: readonly ChangeRow[] | null
-  /** In place of rows; "not recorded then" is not "unchanged". */
+  /** Shown if there are no rows; "not recorded then" does not mean unchanged. */
   readonly state: 'known' | 'not known' | 'not recorded then'
-  /** Why the part, or some of it, is not known. */
+  /** Reasons why the part is not known, or not completely. */
   readonly gaps: readonly string[]
-  /** What limits the rows, such as lists that are cut. */
+  /** Limits of the rows, such as cut lists. */
   readonly notes: readonly string[]
 }
 
@@ -257,7 +257,7 @@ export function podSecurityRows({ level, containersAdded, containersRemoved, pod
   ]
 }
 
-/** Null also where the field is absent. */
+/** Null also for a missing field. */
 const valueText = (value: unknown): string | null =>
   value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value)
 
@@ -269,7 +269,7 @@ export interface ProfilePart {
   readonly rows: readonly ChangeRow[]
 }
 
-/** A dimension may have changed with nothing listed, such as from unknown syscalls to none. */
+/** A dimension can be changed without any row, for example from unknown syscalls to none. */
 export function profileParts({ dimensions }: ProfileDiff): readonly ProfilePart[] {
   const { network, syscalls, podSecurity, images } = dimensions
   const rule = ({ direction, peer, port, protocol }: (typeof network.added)[number]) =>

@@ -1,4 +1,4 @@
-/** What changed between two dates, and the versions of the profile. */
+/** Changes between two dates, and the versions of the profile. */
 import { useState } from 'preact/hooks'
 import { addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
@@ -15,7 +15,7 @@ import { partsOf } from './rows.ts'
 import { Versions } from './versions.tsx'
 
 const PATH = '/workloads/{namespace}/{kind}/{name}/diff'
-/** A comparison reads months of records: it is asked for again only by hand. */
+/** A comparison reads months of records, so it is not polled. */
 const NO_POLL = 0
 
 const PRESETS = [

@@ -1,4 +1,4 @@
-/** Versions of the profile, and what differs between two of them. */
+/** Versions of the profile, and the differences between two of them. */
 import { type Answer, addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
@@ -131,7 +131,7 @@ const COLUMNS: readonly Column<Version>[] = [
   },
 ]
 
-/** With another version, as soon as one is chosen. */
+/** Compares with another version once one is chosen. */
 function Compare({ version: { revision } }: { version: Version }) {
   const to = revisionOf(usePlace().query, 'to_revision')
   if (to === null || to === revision) return <span class="faint">–</span>

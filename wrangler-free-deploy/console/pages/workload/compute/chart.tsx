@@ -1,4 +1,4 @@
-/** One chart of time, with a legend that follows the cursor, and the same as a table. */
+/** A chart over time, with a legend that follows the cursor, and the same data as a table. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
@@ -17,13 +17,13 @@ const BYTE_STEPS = Array.from({ length: MAX_BYTES_LOG2 }, (_, log2) => 2 ** log2
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
-/** Charts with one key show the same time at the cursor. */
+/** Charts with the same key move their cursors together. */
 const SYNC_KEY = 'compute'
 
 export interface ChartFigureProps {
   readonly chart: Chart
   readonly times: readonly number[]
-  /** Whose values these are. */
+  /** The container that the values belong to. */
   readonly about: string
   readonly spanSeconds: number
 }
@@ -63,7 +63,7 @@ interface Drawn {
   readonly times: readonly number[]
 }
 
-/** Values under the cursor, else the newest. */
+/** The values at the cursor, or the newest ones. */
 function Legend({ chart, lines, at }: Omit<Drawn, 'times'> & { at: number | null }) {
   return (
     <ul class="chart-legend">
@@ -108,7 +108,7 @@ function Canvas({
       plot.current = null
     }
   }, [palette, shape, chart.title, spanSeconds])
-  // New minutes move the lines; the chart itself stays, and with it the cursor.
+  // New data moves the lines without building the chart again, so the cursor stays.
   useEffect(() => plot.current?.setData(data), [times, lines])
   return (
     <div class="chart-canvas" ref={frame} role="img" aria-label={`${chart.title} of ${about}. ${summaryOf(chart)}`} />
@@ -135,7 +135,7 @@ function optionsOf(
     legend: { show: false },
     cursor: { sync: { key: SYNC_KEY }, drag: { x: false, y: false }, y: false },
     scales: {
-      // The whole span, also where nothing was posted.
+      // The whole time span, even if nothing was posted for a part of it.
       x: { range: (_, __, newest) => [newest - spanSeconds, newest] },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },

@@ -1,4 +1,4 @@
-/** Findings of the last five minutes, and who made containers of the workload wait for a processor. */
+/** Findings of the last five minutes, and the processes that made containers of the workload wait for a processor. */
 import { addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
@@ -50,7 +50,7 @@ export function Findings({ workload: { namespace }, pods }: { workload: Named; p
   )
 }
 
-/** `namespace/pod`, with its own name where the broker knows none. */
+/** `namespace/pod`, or the container's own name if the broker knows no pod. */
 function culpritText({ culprit }: ComputeFinding): string {
   if (culprit === null) return 'nobody named'
   const { kind, ref, namespace, pod_name } = culprit
@@ -105,7 +105,7 @@ export function Contention({
   workload: Named
   containers: readonly LatestContainer[]
   node: string
-  /** Whether the node has the contention probe; null where that is not known. */
+  /** Whether the node has the contention probe; null if that is not known. */
   isProbed: boolean | null
 }) {
   const params = { query: { namespace, node, minutes: MINUTES } }

@@ -11,7 +11,7 @@ import { chartsOf, containersOf, type History } from './series.ts'
 const PATH = '/compute/history/{pod_uid}'
 const DEFAULT_MINUTES = 60
 const SECONDS_PER_MINUTE = 60
-/** A day of minutes is about 60 kB as it is sent, for each container. */
+/** A day of minutes is about 60 kB compressed, for each container. */
 const SPANS = [
   { minutes: 60, text: '1 hour' },
   { minutes: 360, text: '6 hours' },

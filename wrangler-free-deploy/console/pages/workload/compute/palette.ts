@@ -1,4 +1,4 @@
-/** Colours of a canvas: those that the style sheet gives to elements, read anew when the theme changes. */
+/** Colours for the canvas, read from the style sheet again when the theme changes. */
 import { useEffect, useState } from 'preact/hooks'
 
 export interface Palette {
@@ -22,7 +22,10 @@ const COLOURS = {
   line: '--line',
 } as const
 
-/** A custom property is text with `light-dark()`; only a colour of an element is one that a canvas takes. */
+/**
+ * The value of a custom property can be `light-dark()`, which a canvas does not take; the computed colour of an element
+ * can be used.
+ */
 function paletteOf(element: HTMLElement): Palette {
   const probe = document.createElement('span')
   element.append(probe)
@@ -42,7 +45,7 @@ export function usePalette(element: { readonly current: HTMLElement | null }): P
     update()
     const queries = ['(prefers-color-scheme: dark)', '(forced-colors: active)'].map((query) => matchMedia(query))
     for (const query of queries) query.addEventListener('change', update)
-    // The choice of the user is a style of the root.
+    // The user's choice is set in the style of the root element.
     const observer = new MutationObserver(update)
     observer.observe(document.documentElement, { attributes: true, attributeFilter: ['style'] })
     return () => {

@@ -1,4 +1,4 @@
-/** Minutes of a container as lines of charts. A minute that is missing is a gap, not a zero. */
+/** Converts minutes of a container to lines of charts. A missing minute is a gap, not a zero. */
 import type { JsonAnswer } from '../../../api/answers.ts'
 import { bytesText } from '../../../parts/bytes.ts'
 import { toMs } from '../../../parts/moment.ts'
@@ -10,30 +10,30 @@ type Value = number | null
 
 export interface Line {
   readonly label: string
-  /** Which of the five colours of charts; the same means the same in all charts. */
+  /** One of the five chart colours; a colour has the same meaning in all charts. */
   readonly look: 'first' | 'second' | 'third' | 'request' | 'limit'
   readonly values: readonly Value[]
 }
 
 export interface Chart {
   readonly title: string
-  /** Why there is nothing to see, where all values are null. */
+  /** The reason shown if all values are null. */
   readonly none: string
   readonly text: (value: number) => string
-  /** Ticks of bytes are powers of two. */
+  /** Whether ticks are powers of two, for bytes. */
   readonly isBytes?: true
   readonly lines: readonly Line[]
 }
 
 export interface Charts {
-  /** Seconds since 1970, as uPlot wants them; also those of gaps, at which all values are null. */
+  /** Seconds since 1970, as uPlot expects them. Gaps have times too, with null values. */
   readonly times: readonly number[]
   readonly charts: readonly Chart[]
 }
 
 const MS_PER_SECOND = 1_000
 const US_PER_MS = 1_000
-/** A row that begins later than this many lengths of the one before leaves a gap. */
+/** A row that starts later than this many lengths of the previous row leaves a gap. */
 const GAP_ROWS = 1.5
 
 export const millisText = (millis: number): string =>
@@ -45,11 +45,11 @@ export const latencyText = (us: number): string => {
   return ms >= 10 ? `${Math.round(ms)} ms` : ms >= 0.1 ? `${ms.toFixed(1)} ms` : `${Math.round(us)} µs`
 }
 
-/** Names of containers with minutes, in order. */
+/** The names of containers that have minutes, sorted. */
 export const containersOf = (rows: readonly Minute[]): readonly string[] =>
   [...new Set(rows.map(({ container }) => container))].sort()
 
-/** The rows of one container with null where minutes are missing. */
+/** The rows of one container, with null for gaps. */
 export function withGaps(rows: readonly Minute[]): {
   readonly times: readonly number[]
   readonly rows: readonly (Minute | null)[]
@@ -70,7 +70,7 @@ export function withGaps(rows: readonly Minute[]): {
   return { times, rows: found }
 }
 
-/** Null without a CPU limit: nothing is throttled then, because there is nothing to throttle by. */
+/** Null without a CPU limit: then nothing can be throttled. */
 const throttledPercent = ({ cpu_nr_periods: periods, cpu_nr_throttled: throttled }: Minute): Value =>
   periods === 0 ? null : (throttled / periods) * 100
 
@@ -126,11 +126,11 @@ export function chartsOf(minutes: readonly Minute[], container: string): Charts 
   }
 }
 
-/** Lines without any value, such as the limit of a container that has none, are left out. */
+/** Leaves out lines without any value, such as the limit of a container that has none. */
 export const shownLines = ({ lines }: Chart): readonly Line[] =>
   lines.filter(({ values }) => values.some((value) => value !== null))
 
-/** `mean: last 49 m, highest 210 m`: the chart in words, for those who do not see it. */
+/** `mean: last 49 m, highest 210 m`: a text alternative for the chart. */
 export function summaryOf(chart: Chart): string {
   const lines = shownLines(chart)
   if (lines.length === 0) return chart.none
@@ -142,7 +142,7 @@ export function summaryOf(chart: Chart): string {
     .join('; ')
 }
 
-/** Values without a neighbour, which a line alone would not show. */
+/** Values between two gaps, which a line alone would not show; they are drawn as points. */
 export const lonely = (values: readonly (Value | undefined)[]): readonly number[] =>
   values.flatMap((value, index) =>
     value != null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null ? [index] : [],
@@ -153,7 +153,7 @@ export interface ChartRow {
   readonly values: readonly Value[]
 }
 
-/** The chart as rows, the newest first, without those of gaps. */
+/** The chart as rows, newest first, without gaps. */
 export function rowsOfChart(times: readonly number[], lines: readonly Line[]): readonly ChartRow[] {
   return times
     .map((seconds, index) => ({ seconds, values: lines.map(({ values }) => values[index] ?? null) }))

@@ -1,4 +1,4 @@
-/** How a workload used CPU and memory, as rows, and the rules that hold in words. */
+/** CPU and memory use of a workload as rows, and the sizing rules in words. */
 import type { JsonAnswer } from '../../../api/answers.ts'
 import { bytesText } from '../../../parts/bytes.ts'
 import { counted } from '../words.ts'
@@ -24,7 +24,7 @@ export interface SizingRow {
 
 export const TEXTS = { cpu: millisText, memory: bytesText } as const
 
-/** A row for the CPU of a container and one for its memory: their numbers have different units. */
+/** Each container has one row for CPU and one for memory, because their units differ. */
 export function sizingRows({ containers }: SizingAnswer): readonly SizingRow[] {
   return containers.flatMap(({ container, current, cpu, memory, fit, pods, minutes }): SizingRow[] => {
     const rules = (resource: Fit['resource']) => fit?.filter((one) => one.resource === resource) ?? null
@@ -63,7 +63,7 @@ export function fitText({ rule, resource, observed }: Fit): string {
   }
 }
 
-/** What limits the numbers. */
+/** The limits of the numbers, in words. */
 export function caveatsOf({ pods, containers, minMinutes, maxRelativeError, truncated, days }: SizingAnswer): string[] {
   return [
     ...(pods.liveUnobserved > 0

@@ -1,4 +1,4 @@
-/** Requests and limits against what all pods of the workload used, over days. */
+/** Requests and limits compared with the use of all pods of the workload, over days. */
 import { addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
@@ -12,7 +12,7 @@ import { caveatsOf, fitText, type SizingRow, sizingRows, TEXTS } from './sizing-
 const PATH = '/compute/workloads/{namespace}/{kind}/{name}'
 const DAYS = [1, 7, 30] as const
 const DEFAULT_DAYS = 7
-/** Percentiles of days change slowly, and cost the broker more than a sample. */
+/** Percentiles over days change slowly and are expensive to compute, so they are polled less often. */
 const POLL_MS = 300_000
 
 export function Sizing({ workload }: { workload: Named }) {

@@ -1,4 +1,4 @@
-/** CPU and memory of a pod over time, what its containers waited for, and how the workload is sized. */
+/** CPU and memory of a pod over time, its waits, and the sizing of the workload. */
 import { addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
@@ -13,7 +13,7 @@ import { containersOfPods, type LatestContainer } from './waits.ts'
 
 const LATEST = '/compute/latest'
 
-/** The names that the profile lists: the first pods, and those of its first containers. */
+/** Names of pods in the profile: the first pods, and the pods of its first containers. */
 function podNamesOf({ workload, dimensions }: Profile): ReadonlySet<string> {
   return new Set([...workload.pods.names, ...dimensions.compute.containers.map(({ pod }) => pod)])
 }

@@ -1,4 +1,4 @@
-/** Who made the containers of the workload wait for a processor: minutes of a victim and a culprit as one row. */
+/** Waits of the workload's containers for a processor, added up for each pair of a victim and a culprit. */
 import type { JsonAnswer } from '../../../api/answers.ts'
 import { toMs } from '../../../parts/moment.ts'
 
@@ -7,7 +7,7 @@ export type ComputeFinding = JsonAnswer<'/compute/findings'>['findings'][number]
 export type LatestContainer = JsonAnswer<'/compute/latest'>['containers'][number]
 
 export interface Wait {
-  /** `pod/container`, or the uid where the container is not live. */
+  /** `pod/container`, or the uid if the container is not live. */
   readonly victim: string
   readonly culpritKind: string
   readonly culprit: string
@@ -18,7 +18,7 @@ export interface Wait {
   readonly lastSeen: string
 }
 
-/** The longest wait first. Only victims in `victims`, which are container uids with their names, count. */
+/** The longest wait first. `victims` maps container uids to names; other victims are left out. */
 export function waitsOf(pairs: readonly Pair[], victims: ReadonlyMap<string, string>): readonly Wait[] {
   const rows = new Map<string, Wait>()
   for (const pair of pairs) {
@@ -46,7 +46,7 @@ export const waitText = (ns: number): string =>
     ? `${(ns / NS_PER_SECOND).toFixed(1)} s`
     : `${(ns / NS_PER_MS).toFixed(ns >= NS_PER_MS ? 0 : 2)} ms`
 
-/** The containers of pods of the workload, by the names that its profile has. */
+/** The containers of the workload's pods, selected by the pod names in its profile. */
 export function containersOfPods(
   containers: readonly LatestContainer[],
   podNames: ReadonlySet<string>,

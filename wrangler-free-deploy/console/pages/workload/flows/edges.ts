@@ -1,9 +1,9 @@
-/** Edges of a workload: which are new, and where their flows and their peer are shown. */
+/** Edges of a workload: the new ones, and links to their flows and their peers. */
 import type { JsonAnswer } from '../../../api/answers.ts'
 import { toMs } from '../../../parts/moment.ts'
 import { type Named, wholeName } from '../name.ts'
 
-/** Parameters of an address; null removes one. */
+/** Query parameters; null removes one. */
 type Query = Readonly<Record<string, string | readonly string[] | null>>
 
 export type Edge = JsonAnswer<'/flows/edges'>['items'][number]
@@ -13,14 +13,14 @@ export type Direction = 'callers' | 'callees'
 
 export const peerOf = (edge: Edge, direction: Direction): Side => (direction === 'callers' ? edge.from : edge.to)
 
-/** Whether the edge is of the workload at its other end: one workload may be both sides. */
+/** Whether a side is this workload. One workload can be both sides of an edge. */
 export const isOf = ({ kind, namespace, workload }: Side, named: Named): boolean =>
   kind === 'workload' && namespace === named.namespace && workload === `${named.kind}/${named.name}`
 
 const MS_PER_SECOND = 1_000
 const DISTANCE_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as const
 
-/** A `since` of the address in milliseconds: a time, or a distance from now such as `7d`. Null for any other text. */
+/** A `since` of the address in milliseconds: a time, or relative such as `7d`. Null for any other text. */
 export function sinceMs(text: string, nowMs: number): number | null {
   const distance = /^(\d{1,9})([smhdw])$/.exec(text)
   if (distance !== null) {
@@ -33,13 +33,13 @@ export function sinceMs(text: string, nowMs: number): number | null {
 
 export interface NewEdges {
   readonly edges: readonly Edge[]
-  /** False where edges that were not read may be new, too. */
+  /** False if unread edges may be new, too. */
   readonly isWhole: boolean
 }
 
 /**
- * The edges with a first flow at `fromMs` or later, the newest first. The list is in the order of the newest flow, and
- * a new edge has a new flow: so all of them are read once an edge comes whose newest flow is older.
+ * The edges with a first flow at `fromMs` or later, newest first. The answer is ordered by the newest flow, and a new
+ * edge has a new flow: so all new edges are known once an edge with an older newest flow was read.
  */
 export function newEdges(page: { items: readonly Edge[]; nextAfter: string | null }, fromMs: number): NewEdges {
   const edges = page.items
@@ -49,7 +49,7 @@ export function newEdges(page: { items: readonly Edge[]; nextAfter: string | nul
   return { edges, isWhole: page.nextAfter === null || (last !== undefined && toMs(last.lastNewAt) < fromMs) }
 }
 
-/** The filter of flows that finds those of the edge. Flows of sides without a name are found by address. */
+/** Filters that match the flows of the edge. Sides without a name are matched by address. */
 export function flowsQuery({ from, to, port, protocol, verdict }: Edge): Query {
   return {
     ...sideQuery('from_', from),
@@ -67,7 +67,7 @@ function sideQuery(prefix: 'from_' | 'to_', { kind, namespace, name, workload, i
   return { [`${prefix}ip`]: ip }
 }
 
-/** Where a side is shown: its dossier for a workload, which has `Kind/name` as its name. */
+/** Link to a side: its dossier if it is a workload, whose name is `Kind/name`. */
 export function workloadOfSide({ kind, namespace, workload }: Side): Named | null {
   const end = workload?.indexOf('/') ?? -1
   if (kind !== 'workload' || namespace === null || workload === null || end < 0) return null
@@ -83,6 +83,6 @@ export function sideText(side: Side): string {
   return `${kind} ${[namespace, known].filter((part) => part !== null).join('/')}`.trim()
 }
 
-/** `DROP` means an unanswered SYN: what dropped it is not known, a policy is one possible cause. */
+/** `DROP` means an unanswered SYN. The cause is not known; a policy is one possibility. */
 export const verdictText = (verdict: string | null): string =>
   verdict === 'DROP' ? 'not answered' : verdict === 'ALLOW' ? 'allowed' : (verdict ?? 'not known')

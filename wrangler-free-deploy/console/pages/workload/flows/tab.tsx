@@ -1,4 +1,4 @@
-/** Who calls the workload and whom it calls, what is new of it, and what was not answered. */
+/** Callers and callees of the workload, new edges, and unanswered connections. */
 import { useMemo } from 'preact/hooks'
 import { type Answer, addressOf, type Params } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
@@ -13,9 +13,9 @@ import { type Direction, newEdges, sinceMs } from './edges.ts'
 import { EdgeTable } from './table.tsx'
 
 const PATH = '/flows/edges'
-/** Read to find the new ones; about 40 kB of JSON, 3 kB as it is sent. */
+/** Number of edges read to find new ones: about 40 kB of JSON, 3 kB compressed. */
 const READ_EDGES = 100
-/** Callers and callees in short: the focus page has all. */
+/** The tab shows the first callers and callees; the focus page shows all. */
 const SHOWN_EDGES = 20
 const SHOWN_DROPS = 20
 const NEW_MS = 86_400_000
@@ -103,7 +103,7 @@ function News({
   const news = useMemo(() => {
     if (callers === undefined || callees === undefined) return null
     const now = Date.now()
-    // Without new flows in the window an edge is not in the list, so only the window can be told.
+    // An edge without a new flow in the window is not in the answer, so new edges are known only within the window.
     const fromMs = (since === undefined ? null : sinceMs(since, now)) ?? now - NEW_MS
     const parts = [newEdges(callers, fromMs), newEdges(callees, fromMs)]
     return { edges: parts.flatMap(({ edges }) => edges), isWhole: parts.every(({ isWhole }) => isWhole) }

@@ -1,4 +1,4 @@
-/** Edges as a table: from the view of the workload the peer, else both sides. */
+/** Edges as a table. For callers or callees it shows the peer, otherwise both sides. */
 import type { ComponentChildren } from 'preact'
 import type { Commands } from '../../../parts/copy-as.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
@@ -29,7 +29,7 @@ export function EdgeTable({
   name: string
   workload: Named
   edges: readonly Edge[]
-  /** Where all edges have the workload on the same side. */
+  /** Set if the workload is on the same side of all edges. */
   direction?: Direction
   commands?: Commands
   empty: ComponentChildren

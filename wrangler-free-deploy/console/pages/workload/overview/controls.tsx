@@ -1,4 +1,4 @@
-/** What confines the workload now, and what is ready to be confined further. */
+/** The controls that confine the workload now, and the ones that could be applied. */
 import type { ComponentChildren } from 'preact'
 import { Badge, type Tone } from '../../../parts/text.tsx'
 import type { Profile } from '../words.ts'

@@ -1,4 +1,6 @@
-/** The dimensions of a profile as cards: a state, the facts behind it, and why it is not good or not known. */
+/**
+ * The dimensions of a profile as cards: a state, its facts, and the reasons for a state that is not good or not known.
+ */
 import { bytesText } from '../../../parts/bytes.ts'
 import type { Tone } from '../../../parts/tone.ts'
 import type { TabName } from '../name.ts'
@@ -20,9 +22,9 @@ export interface Card {
   readonly state: string
   readonly tone: Tone
   readonly facts: readonly string[]
-  /** Why it is as it is, in the words of the broker. */
+  /** The reasons for the state, in the broker's words. */
   readonly reasons: readonly string[]
-  /** What limits the facts; null where nothing does. */
+  /** A limit of the facts; null if there is none. */
   readonly limit: string | null
   readonly tab: TabName
 }
@@ -128,7 +130,7 @@ function computeFacts({ containers, truncated }: Dimensions['compute']) {
   ]
 }
 
-/** Nothing found is good only where all was evaluated. */
+/** The absence of drift is good only if every check was evaluated. */
 function driftCard({ items, notEvaluated }: Profile['drift']): Card {
   const state = items.length > 0 ? 'drifted' : notEvaluated.length > 0 ? 'unknown' : 'none'
   return {
@@ -151,7 +153,7 @@ function driftCard({ items, notEvaluated }: Profile['drift']): Card {
   }
 }
 
-/** The tab with the rows behind a finding. */
+/** The tab that shows the rows of a finding. */
 export function tabOfFinding({ dimension, id }: Pick<Profile['findings'][number], 'dimension' | 'id'>): TabName {
   switch (dimension) {
     case 'network':

@@ -1,4 +1,4 @@
-/** Checks of the Pod Security Standards that fail, and the smallest patch towards `restricted`. */
+/** Failed checks of the Pod Security Standards, and the smallest patch towards `restricted`. */
 import { CopyButton } from '../../../parts/copy-as.tsx'
 import { download } from '../../../parts/csv.ts'
 import { type Column, Table } from '../../../parts/table.tsx'

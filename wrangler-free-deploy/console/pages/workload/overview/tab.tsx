@@ -1,4 +1,4 @@
-/** All dimensions in short, what needs a look first. */
+/** A summary of all dimensions; those that need attention come first. */
 import { Badge, SeverityBadge } from '../../../parts/text.tsx'
 import type { TabProps } from '../index.tsx'
 import { tabHref } from '../links.ts'

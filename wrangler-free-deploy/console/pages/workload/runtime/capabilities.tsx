@@ -1,4 +1,4 @@
-/** Linux capabilities that were used, against those that the manifest grants. */
+/** Used Linux capabilities compared with those that the manifest grants. */
 
 import { addressOf } from '../../../api/client.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'

@@ -1,18 +1,18 @@
-/** Capabilities of a container: what its manifest grants, and what the kernel was asked for. */
+/** Capabilities of a container: those that its manifest grants, and those that were requested from the kernel. */
 import type { Profile } from '../words.ts'
 
 type Container = Profile['capabilities']['containers'][number]
 
 export interface CapabilityRow {
   readonly capability: string
-  /** `used` was granted and needed, `probed` only asked for, `denied` refused, `unused` granted and never asked for. */
+  /** `used`: granted and needed. `probed`: only requested. `denied`: refused. `unused`: granted and never requested. */
   readonly state: 'used' | 'probed' | 'denied' | 'unused'
   readonly count: number | null
   readonly firstSeen: string | null
   readonly lastSeen: string | null
 }
 
-/** Unused ones say something only with sufficient evidence, so without it there are none. */
+/** Unused capabilities are listed only with sufficient evidence. */
 export function capabilityRows(container: Container): readonly CapabilityRow[] {
   const { used, denied, probed, unusedAdded, evidence } = container
   const seen = (state: CapabilityRow['state'], rows: Container['used']) =>
@@ -36,7 +36,7 @@ export const CAPABILITY_WORDS: Readonly<Record<CapabilityRow['state'], string>> 
   unused: 'added and never used',
 }
 
-/** What the manifest adds and drops; null where no agent reported it. */
+/** The capabilities that the manifest adds and drops. */
 export function grantedText(profile: Profile, container: string): string {
   const found = profile.dimensions.podSecurity.containers.find(({ name }) => name === container)
   if (found === undefined) return 'not known'

@@ -1,4 +1,4 @@
-/** Since when each container is watched, and why its list of files may be incomplete. */
+/** The time since which each container is watched, and reasons why its list of files may be incomplete. */
 import { Empty } from '../../../parts/states.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge, Count, Digest } from '../../../parts/text.tsx'

@@ -1,4 +1,4 @@
-/** Files that ran as rows, and how well each container of the workload is watched. */
+/** Executed files as rows, and the coverage of each container of the workload. */
 import type { JsonAnswer } from '../../../api/answers.ts'
 import { isUnshipped, type Profile } from '../words.ts'
 
@@ -11,7 +11,7 @@ export interface FileRow extends Entry {
   readonly digest: string
 }
 
-/** Files that no image shipped come first, then those that were seen last. */
+/** Files that no image contains come first, then the most recently seen ones. */
 export function fileRows(runtime: Runtime): readonly FileRow[] {
   return runtime.containers
     .flatMap(({ containerName, imageDigest, entries }) =>
@@ -27,11 +27,11 @@ export function fileRows(runtime: Runtime): readonly FileRow[] {
 export interface WatchedContainer {
   readonly container: string
   readonly digest: string
-  /** Null where nobody watched the container in the window: it runs and no agent says anything of it. */
+  /** Null if no agent reported the container in the window although it runs. */
   readonly coverage: Coverage | null
 }
 
-/** Running containers that no agent watches are missing in the answer, and must not look complete. */
+/** Adds running containers that no agent watches: the answer lacks them, and the list must not look complete. */
 export function watchedContainers(runtime: Runtime, profile: Profile): readonly WatchedContainer[] {
   const watched = runtime.coverage.map((coverage) => ({
     container: coverage.containerName,
@@ -48,6 +48,6 @@ export function watchedContainers(runtime: Runtime, profile: Profile): readonly 
   return [...silent, ...watched]
 }
 
-/** A cut path begins somewhere below. */
+/** Of a cut path only the end is known. */
 export const pathText = ({ path, pathComplete }: Pick<Entry, 'path' | 'pathComplete'>): string =>
   pathComplete ? path : `…${path}`

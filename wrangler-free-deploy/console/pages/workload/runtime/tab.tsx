@@ -1,4 +1,4 @@
-/** Files that ran, whether the list can be complete, and the capabilities that were used against those granted. */
+/** Executed files, whether the list can be complete, and the used capabilities. */
 import { addressOf, type Params } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { FilterBar, type FilterField } from '../../../parts/filter-bar.tsx'
@@ -93,7 +93,7 @@ export default function RuntimeTab({ workload, profile }: TabProps) {
   )
 }
 
-/** Good news is said only where it is known. */
+/** A good result is stated only if it is known. */
 function UnshippedNote({ rows, isWhole }: { rows: readonly FileRow[]; isWhole: boolean }) {
   const found = rows.filter(({ origin }) => isUnshipped(origin)).length
   if (found > 0)

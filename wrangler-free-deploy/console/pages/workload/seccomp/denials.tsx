@@ -1,4 +1,4 @@
-/** Denials of the kernel in the pods of the workload. */
+/** Syscall denials in the pods of the workload. */
 import { type Answer, addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'

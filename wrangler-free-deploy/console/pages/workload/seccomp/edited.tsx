@@ -1,4 +1,4 @@
-/** The observed set as buttons: each leaves a name out or takes it back, and others can be added. */
+/** The observed syscalls as buttons: each removes or restores a name. Other names can be added. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { go, hrefWith, type Query } from '../../../place.ts'

@@ -1,6 +1,6 @@
-/** The export as the address describes it: action, notation, name, and the edits of the observed set. */
+/** The parameters of the export in the address: action, notation, name, and edits of the observed set. */
 
-/** Parameters of an address; null removes one. */
+/** Query parameters; null removes one. */
 type Query = Readonly<Record<string, string | readonly string[] | null>>
 
 export const ACTIONS = ['SCMP_ACT_LOG', 'SCMP_ACT_ERRNO', 'SCMP_ACT_KILL', 'SCMP_ACT_KILL_PROCESS'] as const
@@ -15,7 +15,7 @@ export const ACTION_TEXTS: Readonly<Record<Action, string>> = {
   SCMP_ACT_KILL_PROCESS: 'kill the process that makes another one',
 }
 
-/** All but logging enforces, and is refused while not all syscalls are recorded. */
+/** Every action except logging blocks syscalls. The broker refuses it while the capture is partial. */
 export const enforces = (action: Action): boolean => action !== 'SCMP_ACT_LOG'
 
 export interface Edits {
@@ -37,14 +37,14 @@ export function editsOf(query: URLSearchParams): Edits {
   }
 }
 
-/** Names that somebody typed, between spaces or commas. */
+/** Splits typed names at spaces and commas. */
 export const typedNames = (text: string): readonly string[] =>
   text
     .toLowerCase()
     .split(/[\s,]+/)
     .filter((name) => /^[a-z_][a-z0-9_]*$/.test(name))
 
-/** The parameters once a name is added: one that was removed is taken back instead, and an observed one stays. */
+/** The parameters after a name was added. A removed name is restored instead; an observed name needs no parameter. */
 export function withAdded({ add, remove }: Edits, names: readonly string[], observed: readonly string[]): Query {
   const back = remove.filter((one) => !names.includes(one))
   const more = names.filter((one) => !observed.includes(one))
@@ -62,7 +62,7 @@ export const withRestored = ({ add, remove }: Edits, name: string): Query => ({
   remove: remove.filter((one) => one !== name),
 })
 
-/** The names that the profile will allow, in order. */
+/** The names that the profile will allow, sorted. */
 export function allowed(observed: readonly string[], { add, remove }: Edits): readonly string[] {
   return [...new Set([...observed, ...add])].filter((name) => !remove.includes(name)).sort()
 }

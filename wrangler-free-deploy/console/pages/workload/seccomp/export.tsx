@@ -1,4 +1,4 @@
-/** Makes a SeccompProfile of the observed set, with edits. The broker stores and applies nothing. */
+/** Generates a SeccompProfile from the observed set and the edits. The broker stores and applies nothing. */
 import { useState } from 'preact/hooks'
 import { ApiError, addressOf, send } from '../../../api/client.ts'
 import { CopyAs, CopyButton } from '../../../parts/copy-as.tsx'
@@ -41,7 +41,7 @@ export function Export({ workload, seccomp }: { workload: Named; seccomp: Seccom
     }
   }
   const isPartial = !seccomp.captureComplete && enforces(edits.defaultAction)
-  // A profile of other edits than those on the page would be taken for the present one.
+  // A profile of earlier edits must not be mistaken for the current one.
   const shown = outcome?.edits === asked ? outcome : null
   return (
     <section class="section">

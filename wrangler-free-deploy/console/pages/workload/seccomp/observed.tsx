@@ -1,4 +1,4 @@
-/** Each observed syscall, when it was seen and by which images, beside what the applied profile says of it. */
+/** Each observed syscall with its times and images, and the action of the applied profile for it. */
 import type { Commands } from '../../../parts/copy-as.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge, Digest } from '../../../parts/text.tsx'

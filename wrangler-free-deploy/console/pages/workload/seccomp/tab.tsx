@@ -1,4 +1,4 @@
-/** What syscalls were observed, what is applied, what the kernel denied, and a profile to take away. */
+/** Observed syscalls, the applied profile, denials, and a profile to export. */
 import { type Answer, addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'

@@ -1,4 +1,4 @@
-/** Whether an image has an SBOM, from whom, and how far it can be trusted. */
+/** Whether an image has an SBOM, its source, and its reliability. */
 import { addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'

@@ -1,4 +1,4 @@
-/** The last check of an image: its signatures, and the statements about it. */
+/** The last check of an image: its signatures and attestations. */
 import { ApiError, addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'

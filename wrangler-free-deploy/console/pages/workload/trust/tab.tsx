@@ -1,4 +1,4 @@
-/** Whether the images of the workload can be trusted: signatures, attestations, policies, tags that moved, SBOMs. */
+/** Trust in the images of the workload: signatures, attestations, policies, moved tags, SBOMs. */
 import { Empty } from '../../../parts/states.tsx'
 import { Badge, Digest } from '../../../parts/text.tsx'
 import { Time } from '../../../parts/time.tsx'
@@ -41,7 +41,7 @@ export default function Trust({ workload, profile }: TabProps) {
   )
 }
 
-/** The profile knows it of images that run. */
+/** The profile has this only for running images. */
 function isUnchecked({ dimensions }: Profile, digest: string): boolean {
   const known = dimensions.images.supplyChain?.digests.find((one) => one.digest === digest)
   return known !== undefined && known.verdict === null

@@ -1,4 +1,4 @@
-/** What the image trust policies of the cluster say of the containers. */
+/** Verdicts of the cluster's image trust policies on the containers. */
 import { type Answer, addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'

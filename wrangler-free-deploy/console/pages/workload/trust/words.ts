@@ -14,7 +14,7 @@ const VERDICTS: Readonly<Record<Attestation['verdict'], string>> = {
 
 export const verdictText = (verdict: Attestation['verdict']): string => VERDICTS[verdict]
 
-/** Who signed: an identity and its issuer, or a key. */
+/** The signer: an identity with its issuer, or a key. */
 export function signerText({ signerKind, issuer, san, keyName, keyFingerprint, keyHint }: Partial<Signature>): string {
   if (signerKind === 'key' || (signerKind === undefined && (keyName ?? keyFingerprint ?? keyHint) !== undefined))
     return [keyName ?? 'a key', keyFingerprint ?? keyHint].filter(Boolean).join(' ')
@@ -40,5 +40,5 @@ const TRUSTS: Readonly<Record<string, string>> = {
   verified: 'signed, and verified',
 }
 
-/** Blank where the source states none. */
+/** Empty if the source states none. */
 export const trustText = (trust: string | null): string => (trust === null ? '' : (TRUSTS[trust] ?? trust))

@@ -1,4 +1,4 @@
-/** All that is known of one finding. */
+/** All known data of one finding. */
 import type { ComponentChildren } from 'preact'
 import { Outside } from '../../../parts/outside.tsx'
 import { Badge, SeverityBadge } from '../../../parts/text.tsx'

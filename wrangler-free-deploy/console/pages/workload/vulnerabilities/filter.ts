@@ -1,4 +1,4 @@
-/** The filters of findings, as the route has them. */
+/** Filters of findings, as the route takes them. */
 import type { paths } from '../../../api/schema.d.ts'
 
 type FindingQuery = NonNullable<paths['/images/{digest}/vulnerabilities']['get']['parameters']['query']>
@@ -7,7 +7,7 @@ const LISTS = ['tier', 'severity', 'in_use'] as const
 const TEXTS = ['vuln_id', 'package', 'source'] as const
 const FLAGS = ['fixable', 'kev'] as const
 
-/** The address repeats a parameter; the route wants a list with commas. */
+/** The address repeats a parameter; the route takes a list separated by commas. */
 export function findingFilter(query: URLSearchParams): FindingQuery {
   const filter: FindingQuery = {}
   for (const name of LISTS) {

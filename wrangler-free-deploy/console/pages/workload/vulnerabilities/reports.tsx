@@ -1,4 +1,4 @@
-/** Which scans the rows come from, and how sure it is that they are of this image. */
+/** The scans from which the rows come, and how reliably they belong to this image. */
 import type { Answer } from '../../../api/client.ts'
 import { Digest } from '../../../parts/text.tsx'
 import { Ago } from '../../../parts/time.tsx'

@@ -1,4 +1,4 @@
-/** The vulnerabilities of an image of the workload, with their use and the reason for it. */
+/** Vulnerabilities of an image of the workload, with their use and its reason. */
 import { addressOf } from '../../../api/client.ts'
 import { itemsOf, usePages } from '../../../api/query.ts'
 import { FilterBar } from '../../../parts/filter-bar.tsx'
@@ -38,7 +38,7 @@ export default function Vulnerabilities({ profile }: TabProps) {
   )
 }
 
-/** The only numbers that are of this workload alone; rows are of an image, wherever it runs. */
+/** Only these numbers are of this workload alone; the rows are of the image, wherever it runs. */
 function Counts({ profile: { dimensions, workload } }: { profile: Profile }) {
   const found = dimensions.images.vulnerabilities
   if (found === null)
@@ -101,9 +101,7 @@ function Findings({ digest, name }: { digest: string; name: string }) {
                       </p>
                     </Empty>
                   ) : Object.keys(filter).length > 0 ? (
-                    <Empty title="No finding matches">
-                      The image has reports; take a filter away to see their rows.
-                    </Empty>
+                    <Empty title="No finding matches">The image has reports; remove a filter to see their rows.</Empty>
                   ) : (
                     <Empty title="No finding">
                       {counted(reports.length, 'report')} of this image without a vulnerability.

@@ -1,4 +1,4 @@
-/** Words for findings: their use, their urgency, and what was decided about them. */
+/** Words for findings: their use, their urgency, and the decisions about them. */
 import type { JsonAnswer } from '../../../api/answers.ts'
 import type { Tone } from '../../../parts/tone.ts'
 import { counted, reasonText } from '../words.ts'
@@ -28,7 +28,7 @@ const USES: Readonly<Record<Finding['inUseState'], string>> = {
 
 export const useText = (state: Finding['inUseState']): string => USES[state]
 
-/** Why the state of use is what it is. Hours are of the window that containers have to be watched for. */
+/** The reason for the state of use. `windowHours` is how long a container must be watched for a verdict. */
 export function useReason({ state, reason, containers, windowHours }: Finding['inUseDetail']): string {
   const judged = `${counted(containers, 'container')} judged`
   switch (state) {
@@ -43,7 +43,7 @@ export function useReason({ state, reason, containers, windowHours }: Finding['i
   }
 }
 
-/** The same in few words; why a state is not known is said in full. */
+/** A short form; the reason for an unknown state is not shortened. */
 export function useShort(detail: Finding['inUseDetail']): string {
   switch (detail.state) {
     case 'executed':
@@ -112,10 +112,10 @@ export const decisionText = ({ decision, justification }: Pick<Decision, 'decisi
     .map((word) => word!.replaceAll('_', ' '))
     .join(': ')
 
-/** These say that work is left; all others settle a finding. */
+/** With these decisions work is left; all others settle a finding. */
 const UNSETTLED: ReadonlySet<Decision['decision']> = new Set(['affected', 'under_investigation'])
 
-/** A decision that settles may hold in some of the workloads only, which is not the same as being settled. */
+/** A decision may settle the finding in some of the workloads only, which must not look settled. */
 export const isPartial = ({ decision, decided }: Pick<Finding, 'decision' | 'decided'>): boolean =>
   decision !== null && !decided && !UNSETTLED.has(decision.decision)
 
@@ -127,6 +127,6 @@ export function decisionShort(finding: Pick<Finding, 'decision' | 'decided'>): s
 export const percentText = (share: number): string =>
   share > 0 && share < 0.001 ? '<0.1 %' : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`
 
-/** Names a finding in the address: one vulnerability may be in several packages. */
+/** Identifies a finding in the address: one vulnerability may be in several packages. */
 export const findingKey = ({ id, package: { name }, installedVersion }: Finding): string =>
   `${id} ${name} ${installedVersion}`

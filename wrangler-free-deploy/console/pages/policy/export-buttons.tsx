@@ -1,8 +1,8 @@
-/** The ways to take a text away: nothing is applied from here. */
+/** Buttons to download and to copy a text. */
 import { CopyButton } from '../../parts/copy-as.tsx'
 import { download } from '../../parts/csv.ts'
 
-export interface TakeAwayProps {
+export interface ExportButtonsProps {
   readonly text: string
   readonly fileName: string
   readonly onDownload?: () => void
@@ -10,7 +10,7 @@ export interface TakeAwayProps {
 
 const TYPES: Readonly<Record<string, string>> = { yaml: 'application/yaml', json: 'application/json' }
 
-export function TakeAway({ text, fileName, onDownload }: TakeAwayProps) {
+export function ExportButtons({ text, fileName, onDownload }: ExportButtonsProps) {
   const type = TYPES[fileName.slice(fileName.lastIndexOf('.') + 1)] ?? 'text/plain'
   return (
     <>

@@ -1,29 +1,29 @@
-/** A text that the broker made: beside it what it says is missing; download and copy, never apply. */
+/** A generated text with its remarks, to download or copy. The console never applies it. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Reading } from '../../../api/query.ts'
 import { type Commands, CopyAs } from '../../../parts/copy-as.tsx'
 import { Loading, Stale } from '../../../parts/states.tsx'
+import { ExportButtons } from '../export-buttons.tsx'
 import { Refused } from '../refused.tsx'
-import { TakeAway } from '../take-away.tsx'
 import { Editor, type Going } from '../text/editor.tsx'
 import { RemarkList } from '../text/remark-list.tsx'
 
-export interface MadeTextProps {
+export interface GeneratedTextProps {
   readonly reading: Reading<string>
   readonly label: string
   readonly fileName: string
   readonly commands: Commands
-  /** Said where nothing is missing. */
+  /** Shown if nothing is missing. */
   readonly nothing: string
-  /** Further ways to take it away. */
+  /** Further buttons for copy and download. */
   readonly tools?: ComponentChildren
-  /** As of `Refused`. */
+  /** Passed on to `Refused`. */
   readonly partial?: string
   readonly children?: ComponentChildren
 }
 
-export function MadeText(props: MadeTextProps) {
+export function GeneratedText(props: GeneratedTextProps) {
   const { reading, label, fileName, commands, nothing, tools, partial, children } = props
   const [going, setGoing] = useState<Going | null>(null)
   const { data, error, refetch } = reading
@@ -45,7 +45,7 @@ export function MadeText(props: MadeTextProps) {
       <section class="section" aria-label={label}>
         {error !== null && <Stale reading={reading} />}
         <div class="editor-tools">
-          <TakeAway text={data} fileName={fileName} />
+          <ExportButtons text={data} fileName={fileName} />
           <span class="grow" />
           <CopyAs {...commands} />
           {tools}

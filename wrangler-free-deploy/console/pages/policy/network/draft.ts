@@ -1,7 +1,7 @@
 /**
- * What people have in the works for each target: their edits, and the last trial. It lives as long as the document, so
- * that a look at the flows of an edge, and the way back, lose nothing. Closing the tab with edits that were not
- * downloaded asks first.
+ * Unsaved edits and the last trial of each target. They stay in memory until the page is closed or reloaded, so that
+ * visiting the flows of an edge and coming back loses nothing. The browser asks before it closes a tab with edits that
+ * were not downloaded.
  */
 import { useSyncExternalStore } from '../../../hooks.ts'
 import type { Trial } from './try-policies.ts'
@@ -16,26 +16,26 @@ export interface Tried {
 
 export interface Edits {
   readonly text: string
-  /** The generated text that they began with. */
+  /** The generated text from which the edits started. */
   readonly base: string
   readonly isSaved: boolean
 }
 
-export interface Work {
+export interface Draft {
   readonly edits: Edits | null
   readonly tried: Tried | null
 }
 
-/** Trials are up to half a megabyte. Edits are kept all the same. */
+/** Limits memory: a trial can be half a megabyte. Edits are never dropped. */
 const MAX_TRIALS = 8
-const NONE: Work = { edits: null, tried: null }
-const all = new Map<string, Work>()
+const NONE: Draft = { edits: null, tried: null }
+const all = new Map<string, Draft>()
 const listeners = new Set<() => void>()
 
-export function setWork(key: string, change: Partial<Work>): void {
-  const work = { ...(all.get(key) ?? NONE), ...change }
+export function setDraft(key: string, change: Partial<Draft>): void {
+  const draft = { ...(all.get(key) ?? NONE), ...change }
   all.delete(key)
-  if (work.edits !== null || work.tried !== null) all.set(key, work)
+  if (draft.edits !== null || draft.tried !== null) all.set(key, draft)
   const tried = [...all].filter(([, one]) => one.tried !== null)
   for (const [old, { edits }] of tried.slice(0, Math.max(0, tried.length - MAX_TRIALS)))
     if (edits === null) all.delete(old)
@@ -43,8 +43,8 @@ export function setWork(key: string, change: Partial<Work>): void {
   for (const listener of listeners) listener()
 }
 
-/** The key of a component must not change. */
-export function useWork(key: string): Work {
+/** The key must stay the same during the life of a component. */
+export function useDraft(key: string): Draft {
   return useSyncExternalStore(
     (listener) => {
       listeners.add(listener)
