@@ -7,10 +7,10 @@ import {
   notEvaluatedText,
   type Profile,
   placeText,
-  reasonText,
-  signatureText,
 } from '../../../wrangler-free-deploy/console/pages/workload/words.ts'
 import { ctbArguments, findingsText, listFilter } from '../../../wrangler-free-deploy/console/pages/workloads/filter.ts'
+import { verdictWord } from '../../../wrangler-free-deploy/console/parts/finding-words.ts'
+import { reasonText } from '../../../wrangler-free-deploy/console/parts/reason-words.ts'
 
 const none = { level: 'none', fraction: null, observedSince: null, note: '' } as const
 const side = { peers: 0, external: 0, ports: [] }
@@ -71,8 +71,8 @@ test('reasons and causes have words, and an unknown one is shown as it is', () =
 })
 
 test('never checked is not unsigned', () => {
-  assert.equal(signatureText(null), 'not checked')
-  assert.equal(signatureText('unsigned'), 'unsigned')
+  assert.equal(verdictWord(null).word, 'not checked')
+  assert.equal(verdictWord('unsigned').word, 'unsigned')
 })
 
 test('each image once, those that run first', () => {

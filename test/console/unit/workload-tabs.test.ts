@@ -22,24 +22,13 @@ import {
   type Runtime,
   watchedContainers,
 } from '../../../wrangler-free-deploy/console/pages/workload/runtime/rows.ts'
-import {
-  allowed,
-  editsOf,
-  typedNames,
-  withAdded,
-  withRemoved,
-} from '../../../wrangler-free-deploy/console/pages/workload/seccomp/edits.ts'
 import { signerText } from '../../../wrangler-free-deploy/console/pages/workload/trust/words.ts'
 import {
   fieldOfWord,
   findingFilter,
 } from '../../../wrangler-free-deploy/console/pages/workload/vulnerabilities/filter.ts'
-import {
-  decisionShort,
-  factorText,
-  percentText,
-  useReason,
-} from '../../../wrangler-free-deploy/console/pages/workload/vulnerabilities/words.ts'
+import { decisionShort, useReason } from '../../../wrangler-free-deploy/console/pages/workload/vulnerabilities/words.ts'
+import { factorText, percentText } from '../../../wrangler-free-deploy/console/parts/finding-words.ts'
 
 const workloadSide = { kind: 'workload', namespace: 'shop', name: null, workload: 'Deployment/web', ip: null } as const
 const outside = { kind: 'external', namespace: null, name: null, workload: null, ip: '192.0.2.1' } as const
@@ -93,11 +82,11 @@ test('use has its reason, tiers their factors', () => {
     useReason({ ...detail, state: 'installed_not_observed', reason: null }),
     /24 hours or more.*2 containers/,
   )
-  assert.equal(factorText('in_use:executed'), 'use: executed')
+  assert.equal(factorText('in_use:executed'), 'package executed')
   assert.equal(factorText('severity:CRITICAL'), 'severity critical')
-  assert.equal(factorText('epss>=0.1'), 'likely to be exploited: EPSS of 0.1 or more')
+  assert.equal(factorText('epss>=0.1'), 'EPSS of 0.1 or more')
   assert.equal(factorText('new_factor'), 'new_factor')
-  assert.equal(percentText(0.0004), '<0.1 %')
+  assert.equal(percentText(0.0004), '0.04%')
 })
 
 test('a decision that holds in part does not look settled', () => {
@@ -109,17 +98,6 @@ test('a decision that holds in part does not look settled', () => {
   )
   assert.equal(decisionShort({ decision: decision('under_investigation'), decided: false }), 'under investigation')
   assert.equal(decisionShort({ decision: null, decided: false }), '')
-})
-
-test('edits of a seccomp profile', () => {
-  const observed = ['read', 'write']
-  const edits = editsOf(new URLSearchParams('add=bpf&remove=read&defaultAction=SCMP_ACT_ERRNO&format=xml'))
-  assert.deepEqual([edits.defaultAction, edits.format], ['SCMP_ACT_ERRNO', 'yaml'])
-  assert.deepEqual(allowed(observed, edits), ['bpf', 'write'])
-  assert.deepEqual(withAdded(edits, ['read', 'write', 'openat'], observed), { add: ['bpf', 'openat'], remove: [] })
-  assert.deepEqual(withRemoved(edits, 'bpf'), { add: [], remove: ['read'] })
-  assert.deepEqual(withRemoved(edits, 'write'), { add: ['bpf'], remove: ['read', 'write'] })
-  assert.deepEqual(typedNames(' io_uring_setup, openat2  <b> '), ['io_uring_setup', 'openat2'])
 })
 
 const entry = (path: string, origin: string, lastSeen: string) => ({ path, origin, lastSeen, pathComplete: true })

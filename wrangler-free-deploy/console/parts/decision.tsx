@@ -1,20 +1,12 @@
 /** Decisions about vulnerabilities, in words. */
 import type { Answer } from '../api/client.ts'
-import { Badge, Digest, type Tone, Workload } from './text.tsx'
+import { DECISIONS } from './finding-words.ts'
+import { Badge, Digest, Workload } from './text.tsx'
 
 type Decision = Answer<'/vulnerabilities/{id}/decisions'>['items'][number]
 
-const WORDS: Readonly<Record<Decision['decision'], { readonly word: string; readonly tone: Tone }>> = {
-  accepted: { word: 'accepted', tone: 'info' },
-  not_affected: { word: 'not affected', tone: 'good' },
-  will_not_fix: { word: 'will not fix', tone: 'info' },
-  fixed: { word: 'fixed', tone: 'good' },
-  affected: { word: 'affected', tone: 'bad' },
-  under_investigation: { word: 'under investigation', tone: 'warn' },
-}
-
 export function DecisionBadge({ decision }: { decision: Decision['decision'] }) {
-  const { word, tone } = WORDS[decision]
+  const { word, tone } = DECISIONS[decision]
   return <Badge tone={tone}>{word}</Badge>
 }
 

@@ -1,65 +1,25 @@
 /** Words and badges for vulnerabilities and images. */
 import type { Answer } from '../api/client.ts'
 import { href } from '../place.ts'
-import { Badge, type Tone } from './text.tsx'
+import { percentText, TIERS, USES, type UseState, verdictWord, type Word } from './finding-words.ts'
+import { reasonText } from './reason-words.ts'
+import { Badge } from './text.tsx'
 
 type Vulnerability = Answer<'/vulnerabilities'>['items'][number]
 type Finding = Answer<'/images/{digest}/vulnerabilities'>['items'][number]
-export type UseState = Vulnerability['inUseState']
 export type UseReason = NonNullable<Finding['inUseDetail']['reason']>
 export type Tier = Vulnerability['tier']
 export type Join = Answer<'/images/{digest}/vulnerabilities'>['reports'][number]['join']
 
-interface Word {
-  readonly word: string
-  readonly tone: Tone
-  readonly meaning: string
-}
-
-const USE: Readonly<Record<UseState, Word>> = {
-  executed: { word: 'executed', tone: 'bad', meaning: 'A container executed a file of the package.' },
-  loaded: {
-    word: 'loaded',
-    tone: 'warn',
-    meaning: 'A container loaded a file of the package; none was seen to execute one.',
-  },
-  unknown: { word: 'not known', tone: 'plain', meaning: 'Whether a container uses the package is not known.' },
-  installed_not_observed: {
-    word: 'not seen in use',
-    tone: 'good',
-    meaning: 'All containers were watched for the whole window, and none used a file of the package.',
-  },
-}
-
-const USE_REASONS: Readonly<Record<UseReason, string>> = {
-  no_runtime_data: 'no agent watches its containers',
-  probes_missing: 'an agent lacks the probe for executed files',
-  libraries_not_tracked: 'an agent does not track libraries',
-  capture_gap: 'its containers were not watched for the whole window',
-  language_package: 'files do not tell whether such a package is used',
-  no_package_files: 'no scanner lists the files of the package',
-  sbom_incomplete: 'the list of its files may be cut',
-}
-
-export const useMeaning = (state: UseState) => USE[state].meaning
-export const useReasonText = (reason: UseReason) => USE_REASONS[reason]
-
 /** Whether a container used the package, and the reason if that is not known. */
 export function InUse({ state, reason = null }: { state: UseState; reason?: UseReason | null }) {
-  const { word, tone, meaning } = USE[state]
-  const why = reason === null ? '' : `: ${USE_REASONS[reason]}`
+  const { word, tone, meaning } = USES[state]
+  const why = reason === null ? '' : `: ${reasonText(reason)}`
   return (
     <Badge tone={tone} title={why === '' ? meaning : `${meaning.slice(0, -1)}${why}.`}>
       {word}
     </Badge>
   )
-}
-
-const TIERS: Readonly<Record<NonNullable<Tier>, Word>> = {
-  P0: { word: 'P0', tone: 'bad', meaning: 'Exploited or likely to be, and exposed, or not known to be unexposed.' },
-  P1: { word: 'P1', tone: 'warn', meaning: 'Exploited or likely to be, or critical or high.' },
-  P2: { word: 'P2', tone: 'info', meaning: 'Of lower severity, or high without a fix and not exposed.' },
-  Background: { word: 'Background', tone: 'plain', meaning: 'No container was seen to use the package.' },
 }
 
 export function TierBadge({ tier }: { tier: Tier }) {
@@ -72,25 +32,7 @@ export function TierBadge({ tier }: { tier: Tier }) {
   )
 }
 
-const FACTORS: Readonly<Record<string, string>> = {
-  kev: 'known to be exploited',
-  exposed: 'reached from other namespaces or unknown peers',
-  'exposed:node_only': 'reached only by nodes and its own namespace',
-  internal: 'reached only from its own namespace, as far as seen',
-  'exposure:unknown': 'exposure not known, which counts as exposed unless the broker is set otherwise',
-  no_fix: 'no fixed version is known',
-}
-
-/** A factor of a tier, in words. */
-export function factorText(factor: string): string {
-  const [name = '', value = ''] = factor.split(':')
-  if (name === 'in_use') return `package ${USE[value as UseState]?.word ?? value}`
-  if (name === 'severity') return `severity ${value.toLowerCase()}`
-  if (factor.startsWith('epss>=')) return `EPSS of ${factor.slice('epss>='.length)} or more`
-  return FACTORS[factor] ?? factor
-}
-
-/** Whether it is known to be exploited; a dash if no source says so. */
+/** Whether it is known to be exploited; `?` if no source says so. */
 export function Kev({ kev }: { kev: boolean | null }) {
   if (kev === true)
     return (
@@ -106,8 +48,6 @@ export function Kev({ kev }: { kev: boolean | null }) {
   )
 }
 
-const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumSignificantDigits: 2 })
-
 /** The probability of exploitation within 30 days. */
 export function Epss({ value }: { value: number | null }) {
   if (value === null)
@@ -116,7 +56,7 @@ export function Epss({ value }: { value: number | null }) {
         ?
       </span>
     )
-  return <span class="number">{percent.format(value)}</span>
+  return <span class="number">{percentText(value)}</span>
 }
 
 const JOINS: Readonly<Record<Join, Word>> = {
@@ -148,25 +88,9 @@ export function JoinBadge({ join }: { join: Join }) {
   )
 }
 
-export const VERDICTS: Readonly<Record<string, Word>> = {
-  verified: { word: 'verified', tone: 'good', meaning: 'A signature verified. Valid is not trusted: see its signer.' },
-  key_signed: {
-    word: 'unknown key',
-    tone: 'warn',
-    meaning: 'Signed with a public key that the checker was not given.',
-  },
-  unsigned: { word: 'unsigned', tone: 'warn', meaning: 'No signature was found, and every look-up answered.' },
-  invalid: { word: 'invalid', tone: 'bad', meaning: 'Signatures exist, and none verified.' },
-  unknown: { word: 'could not be checked', tone: 'plain', meaning: 'It could not be checked, which is not unsigned.' },
-}
-
 /** The result of checking an image for signatures; null means not checked, or no longer stored. */
 export function VerdictBadge({ verdict }: { verdict: string | null }) {
-  const { word, tone, meaning } = VERDICTS[verdict ?? ''] ?? {
-    word: verdict ?? 'not checked',
-    tone: 'plain',
-    meaning: 'No result of a check is kept, which is not unsigned.',
-  }
+  const { word, tone, meaning } = verdictWord(verdict)
   return (
     <Badge tone={tone} title={meaning}>
       {word}

@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks'
 import { type Answer, addressOf } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
+import { isUnshipped, originText } from '../../parts/file-words.ts'
 import { counted } from '../../parts/plural.ts'
 import { Empty, Shown } from '../../parts/states.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
@@ -72,16 +73,6 @@ function Watched({ coverage, isInInventory }: { coverage: Runtime['coverage']; i
   )
 }
 
-const ORIGINS: Readonly<Record<Entry['origin'], string>> = {
-  unknown: 'not known',
-  image: 'the image',
-  otherFs: 'a volume or another file system',
-  deleted: 'deleted while it ran',
-  writableLayer: 'written after the start',
-  memfd: 'in memory only',
-}
-const UNSHIPPED: readonly Entry['origin'][] = ['deleted', 'writableLayer', 'memfd']
-
 const COLUMNS: readonly Column<Entry>[] = [
   {
     title: 'File',
@@ -102,7 +93,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   {
     title: 'From',
     cell: ({ origin }) =>
-      UNSHIPPED.includes(origin) ? <Badge tone="bad">{ORIGINS[origin]}</Badge> : <span>{ORIGINS[origin]}</span>,
+      isUnshipped(origin) ? <Badge tone="bad">{originText(origin)}</Badge> : <span>{originText(origin)}</span>,
     text: ({ origin }) => origin,
     width: '14rem',
   },

@@ -1,11 +1,13 @@
 /** The last result of checking an image for signatures and attestations. */
+
 import type { ComponentChildren } from 'preact'
 import { type Answer, ApiError, addressOf } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
+import { verdictWord } from '../../parts/finding-words.ts'
 import { Outside } from '../../parts/outside.tsx'
 import { Empty, Shown } from '../../parts/states.tsx'
-import { VERDICTS, VerdictBadge } from '../../parts/supply-chain.tsx'
+import { VerdictBadge } from '../../parts/supply-chain.tsx'
 import { Badge, Digest } from '../../parts/text.tsx'
 import { Ago, Time } from '../../parts/time.tsx'
 import type { TabProps } from './image.tsx'
@@ -28,7 +30,7 @@ export function ImageSignatures({ digest }: TabProps) {
       {(result) => (
         <>
           <p>
-            <VerdictBadge verdict={result.verdict} /> {VERDICTS[result.verdict]?.meaning}
+            <VerdictBadge verdict={result.verdict} /> {verdictWord(result.verdict).meaning}
           </p>
           <dl class="pairs">
             <Pair name="Why not better" value={result.reason} />

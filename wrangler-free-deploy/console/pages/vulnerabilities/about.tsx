@@ -1,11 +1,14 @@
 /** Description of a vulnerability, its urgency here, and the use of its packages. */
+
 import { type Answer, addressOf } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
+import { factorText, USES } from '../../parts/finding-words.ts'
 import { Outside } from '../../parts/outside.tsx'
 import { counted } from '../../parts/plural.ts'
+import { reasonText } from '../../parts/reason-words.ts'
 import { Failure, Loading } from '../../parts/states.tsx'
-import { Epss, factorText, InUse, Kev, TierBadge, useMeaning, useReasonText } from '../../parts/supply-chain.tsx'
+import { Epss, InUse, Kev, TierBadge } from '../../parts/supply-chain.tsx'
 import { Count, SeverityBadge } from '../../parts/text.tsx'
 import { Time } from '../../parts/time.tsx'
 import { href } from '../../place.ts'
@@ -130,7 +133,7 @@ function Urgency({ row, findings, digest }: UrgencyProps) {
       </p>
     )
   const factors = [...new Set(findings.flatMap(({ tierFactors }) => tierFactors))].map(factorText)
-  const reasons = [...new Set(findings.flatMap(({ inUseDetail }) => inUseDetail.reason ?? []))].map(useReasonText)
+  const reasons = [...new Set(findings.flatMap(({ inUseDetail }) => inUseDetail.reason ?? []))].map(reasonText)
   return (
     <>
       <dl class="pairs">
@@ -141,7 +144,7 @@ function Urgency({ row, findings, digest }: UrgencyProps) {
         </dd>
         <dt>Package in use</dt>
         <dd>
-          <InUse state={row.inUseState} /> <span class="faint">{useMeaning(row.inUseState)}</span>
+          <InUse state={row.inUseState} /> <span class="faint">{USES[row.inUseState].meaning}</span>
         </dd>
         <dt>Workloads by use</dt>
         <dd>

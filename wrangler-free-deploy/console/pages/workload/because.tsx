@@ -1,6 +1,8 @@
 /** The reason why something is not known, with the row that caused it. */
+
+import { reasonText } from '../../parts/reason-words.ts'
 import { Ago } from '../../parts/time.tsx'
-import { causeText, placeText, type ReasonDetail, reasonText } from './words.ts'
+import { causeText, placeText, type ReasonDetail } from './words.ts'
 
 export function Because({ reason, detail }: { reason: string; detail: ReasonDetail | null | undefined }) {
   const place = detail ? placeText(detail) : ''

@@ -1,11 +1,13 @@
 /** The head of every tab: the name, the posture with its dimensions, and links to other pages. */
+
+import { counted } from '../../parts/plural.ts'
 import { Badge } from '../../parts/text.tsx'
 import { Ago } from '../../parts/time.tsx'
 import { href } from '../../place.ts'
 import { tabHref } from './links.ts'
 import { type Named, wholeName } from './name.ts'
 import { cardsOf } from './overview/facts.ts'
-import { counted, DIMENSIONS, type Profile, STATUS_TONES } from './words.ts'
+import { DIMENSIONS, type Profile, STATUS_TONES } from './words.ts'
 
 export function Title({ namespace, kind, name }: Named) {
   return (

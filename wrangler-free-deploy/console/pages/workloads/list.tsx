@@ -2,12 +2,14 @@
 import { addressOf, type Item, type Params, read } from '../../api/client.ts'
 import { itemsOf, usePages } from '../../api/query.ts'
 import { FilterBar, type FilterField } from '../../parts/filter-bar.tsx'
+import { verdictWord } from '../../parts/finding-words.ts'
 import { Empty, Shown } from '../../parts/states.tsx'
+import { VerdictBadge } from '../../parts/supply-chain.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Badge, Count, Workload } from '../../parts/text.tsx'
 import { Ago, localText } from '../../parts/time.tsx'
 import { href, usePlace } from '../../place.ts'
-import { SIGNATURE_TONES, STATUS_TONES, signatureText } from '../workload/words.ts'
+import { STATUS_TONES } from '../workload/words.ts'
 import { ctbArguments, findingsText, listFilter } from './filter.ts'
 import './workloads.css'
 
@@ -165,11 +167,11 @@ const COLUMNS: readonly Column<Listed>[] = [
       const { signature } = row.dimensions.images
       return (
         <a class="plain-link" href={to(row, 'trust')}>
-          <Badge tone={signature === null ? 'plain' : SIGNATURE_TONES[signature]}>{signatureText(signature)}</Badge>
+          <VerdictBadge verdict={signature} />
         </a>
       )
     },
-    text: ({ dimensions }) => signatureText(dimensions.images.signature),
+    text: ({ dimensions }) => verdictWord(dimensions.images.signature).word,
     width: '8.5rem',
   },
   {

@@ -1,9 +1,11 @@
 /** One part of a comparison as a table, or the reason why there is none. */
+
+import { counted } from '../../../parts/plural.ts'
+import { sentence } from '../../../parts/reason-words.ts'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge, type Tone } from '../../../parts/text.tsx'
 import { Time, toMs } from '../../../parts/time.tsx'
 import { href } from '../../../place.ts'
-import { counted, sentence } from '../words.ts'
 import type { ChangeRow, Part } from './rows.ts'
 
 /** Parts with more rows are folded. */

@@ -1,6 +1,7 @@
 /** The differences of a workload between two times, by part. A part without a record is never called unchanged. */
 import type { JsonAnswer } from '../../../api/answers.ts'
-import { originText, reasonText } from '../words.ts'
+import { originText } from '../../../parts/file-words.ts'
+import { reasonText } from '../../../parts/reason-words.ts'
 
 export type Diff = JsonAnswer<'/workloads/{namespace}/{kind}/{name}/diff'>
 type Gap = Diff['notKnown'][number]

@@ -1,13 +1,13 @@
 /** Findings of the last five minutes, and the processes that made containers of the workload wait for a processor. */
 import { addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
+import { counted } from '../../../parts/plural.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Count, SeverityBadge } from '../../../parts/text.tsx'
 import { Ago } from '../../../parts/time.tsx'
 import { href } from '../../../place.ts'
 import type { Named } from '../name.ts'
-import { counted } from '../words.ts'
 import { percentText } from './series.ts'
 import { type ComputeFinding, findingText, type LatestContainer, type Wait, waitsOf, waitText } from './waits.ts'
 

@@ -1,7 +1,7 @@
 /** CPU and memory use of a workload as rows, and the sizing rules in words. */
 import type { JsonAnswer } from '../../../api/answers.ts'
 import { bytesText } from '../../../parts/bytes.ts'
-import { counted } from '../words.ts'
+import { counted } from '../../../parts/plural.ts'
 import { millisText, percentText } from './series.ts'
 
 export type SizingAnswer = JsonAnswer<'/compute/workloads/{namespace}/{kind}/{name}'>

@@ -1,12 +1,13 @@
 /** Requests and limits compared with the use of all pods of the workload, over days. */
 import { addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
+import { counted } from '../../../parts/plural.ts'
+import { reasonText, sentence } from '../../../parts/reason-words.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Count } from '../../../parts/text.tsx'
 import { go, hrefWith, usePlace } from '../../../place.ts'
 import { type Named, wholeName } from '../name.ts'
-import { counted, reasonText, sentence } from '../words.ts'
 import { caveatsOf, fitText, type SizingRow, sizingRows, TEXTS } from './sizing-rows.ts'
 
 const PATH = '/compute/workloads/{namespace}/{kind}/{name}'

@@ -1,4 +1,6 @@
 /** The containers and the images that they run, or ran last. */
+
+import { verdictWord } from '../../../parts/finding-words.ts'
 import { Empty } from '../../../parts/states.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge, Digest } from '../../../parts/text.tsx'
@@ -6,7 +8,6 @@ import { Ago } from '../../../parts/time.tsx'
 import { tabHref } from '../links.ts'
 import { wholeName } from '../name.ts'
 import type { Profile } from '../words.ts'
-import { signatureText } from '../words.ts'
 
 type Container = Profile['dimensions']['images']['containers'][number]
 type Image = Container['running'][number]
@@ -28,9 +29,9 @@ export function Containers({ profile }: { profile: Profile }) {
           container,
           image,
           isRunning: index === 0,
-          signature: signatureText(
+          signature: verdictWord(
             signatures.find((one) => one.digest === image.digest && one.container === container.name)?.verdict ?? null,
-          ),
+          ).word,
         }),
       ),
     ),

@@ -2,17 +2,11 @@
  * The dimensions of a profile as cards: a state, its facts, and the reasons for a state that is not good or not known.
  */
 import { bytesText } from '../../../parts/bytes.ts'
+import { verdictWord } from '../../../parts/finding-words.ts'
+import { counted } from '../../../parts/plural.ts'
 import type { Tone } from '../../../parts/tone.ts'
 import type { TabName } from '../name.ts'
-import {
-  counted,
-  DIMENSIONS,
-  driftText,
-  notEvaluatedText,
-  type Profile,
-  STATUS_TONES,
-  signatureText,
-} from '../words.ts'
+import { DIMENSIONS, driftText, notEvaluatedText, type Profile, STATUS_TONES } from '../words.ts'
 
 const MILLIS_PER_CORE = 1_000
 
@@ -111,7 +105,7 @@ function imageFacts({ containers, vulnerabilities, supplyChain }: Dimensions['im
       ? 'vulnerabilities are not known: no report answers for a running image'
       : `vulnerabilities: ${TIERS.map((tier) => `${tier} ${vulnerabilities.tiers[tier]}`).join(', ')}`,
     vulnerabilities && `${vulnerabilities.inUse} in use, ${vulnerabilities.fixable} with a fix`,
-    supplyChain && `signatures: ${signatureText(supplyChain.verdict)}`,
+    supplyChain && `signatures: ${verdictWord(supplyChain.verdict).word}`,
   ]
 }
 

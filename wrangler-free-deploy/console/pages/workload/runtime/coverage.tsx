@@ -1,10 +1,11 @@
 /** The time since which each container is watched, and reasons why its list of files may be incomplete. */
+
+import { reasonText } from '../../../parts/reason-words.ts'
 import { Empty } from '../../../parts/states.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge, Count, Digest } from '../../../parts/text.tsx'
 import { Ago } from '../../../parts/time.tsx'
 import { Because } from '../because.tsx'
-import { reasonText } from '../words.ts'
 import type { WatchedContainer } from './rows.ts'
 
 export function CoverageTable({ watched }: { watched: readonly WatchedContainer[] }) {

@@ -1,6 +1,7 @@
 /** Executed files as rows, and the coverage of each container of the workload. */
 import type { JsonAnswer } from '../../../api/answers.ts'
-import { isUnshipped, type Profile } from '../words.ts'
+import { isUnshipped } from '../../../parts/file-words.ts'
+import type { Profile } from '../words.ts'
 
 export type Runtime = JsonAnswer<'/workloads/{namespace}/{kind}/{name}/runtime'>
 export type Entry = Runtime['containers'][number]['entries'][number]

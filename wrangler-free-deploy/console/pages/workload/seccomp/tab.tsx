@@ -4,12 +4,13 @@ import { useRead } from '../../../api/query.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
 import { Badge } from '../../../parts/text.tsx'
 import { Time } from '../../../parts/time.tsx'
+import { Seccomp as Profile } from '../../policy/exports/seccomp.tsx'
+import '../../policy/policy.css'
+import { counted } from '../../../parts/plural.ts'
 import { Because } from '../because.tsx'
 import type { TabProps } from '../index.tsx'
 import type { Named } from '../name.ts'
-import { counted } from '../words.ts'
 import { Denials } from './denials.tsx'
-import { Export } from './export.tsx'
 import { Observed } from './observed.tsx'
 
 const PATH = '/seccomp/profiles/{namespace}/{kind}/{name}'
@@ -43,7 +44,7 @@ function Known({ workload }: { workload: Named }) {
           <Summary seccomp={seccomp} />
           <Applied seccomp={seccomp} />
           <Observed seccomp={seccomp} commands={{ url: addressOf(PATH, params) }} />
-          <Export workload={workload} seccomp={seccomp} />
+          <Profile target={{ namespace, workload: params.path }} workload={params.path} />
         </>
       )}
     </Shown>

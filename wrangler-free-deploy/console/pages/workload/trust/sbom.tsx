@@ -2,11 +2,11 @@
 import { addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { CopyAs } from '../../../parts/copy-as.tsx'
+import { counted } from '../../../parts/plural.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
 import { Badge } from '../../../parts/text.tsx'
 import { Ago } from '../../../parts/time.tsx'
 import { href } from '../../../place.ts'
-import { counted } from '../words.ts'
 import { trustText } from './words.ts'
 
 const PATH = '/images/{digest}/sbom'

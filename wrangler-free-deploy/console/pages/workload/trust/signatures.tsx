@@ -1,12 +1,13 @@
 /** The last check of an image: its signatures and attestations. */
 import { ApiError, addressOf } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
+import { verdictWord } from '../../../parts/finding-words.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
+import { VerdictBadge } from '../../../parts/supply-chain.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge } from '../../../parts/text.tsx'
 import { Ago } from '../../../parts/time.tsx'
-import { SIGNATURE_TONES, signatureText } from '../words.ts'
-import { type Attestation, predicateText, signerText, verdictText } from './words.ts'
+import { type Attestation, predicateText, signerText } from './words.ts'
 
 const PATH = '/images/{digest}/attestation'
 const NOT_FOUND = 404
@@ -32,8 +33,7 @@ export function Signatures({ digest, isUnchecked }: { digest: string; isUnchecke
       {(result) => (
         <>
           <p>
-            <Badge tone={SIGNATURE_TONES[result.verdict]}>{signatureText(result.verdict)}</Badge>{' '}
-            {verdictText(result.verdict)}
+            <VerdictBadge verdict={result.verdict} /> {verdictWord(result.verdict).meaning}
             {result.reason !== null && ` (${result.reason.replaceAll('_', ' ')})`}{' '}
             <span class="faint">
               Checked <Ago at={result.checkedAt} />

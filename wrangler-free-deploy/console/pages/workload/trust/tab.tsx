@@ -1,10 +1,14 @@
 /** Trust in the images of the workload: signatures, attestations, policies, moved tags, SBOMs. */
+
+import { counted } from '../../../parts/plural.ts'
+import { reasonText } from '../../../parts/reason-words.ts'
 import { Empty } from '../../../parts/states.tsx'
-import { Badge, Digest } from '../../../parts/text.tsx'
+import { VerdictBadge } from '../../../parts/supply-chain.tsx'
+import { Digest } from '../../../parts/text.tsx'
 import { Time } from '../../../parts/time.tsx'
 import { ImageChoice, useImage } from '../image-choice.tsx'
 import type { TabProps } from '../index.tsx'
-import { counted, type Profile, reasonText, SIGNATURE_TONES, signatureText } from '../words.ts'
+import type { Profile } from '../words.ts'
 import { SbomOf } from './sbom.tsx'
 import { Signatures } from './signatures.tsx'
 import { TrustVerdicts } from './verdicts.tsx'
@@ -71,7 +75,7 @@ function InShort({ profile: { dimensions } }: { profile: Profile }) {
     <section class="section">
       <h2>Signatures</h2>
       <p>
-        <Badge tone={SIGNATURE_TONES[chain.verdict]}>{signatureText(chain.verdict)}</Badge>{' '}
+        <VerdictBadge verdict={chain.verdict} />{' '}
         {chain.status === 'not_configured'
           ? 'Nobody looks for signatures: the broker is configured so.'
           : `The worst of ${counted(

@@ -4,16 +4,6 @@ import type { JsonAnswer } from '../../../api/answers.ts'
 export type Attestation = JsonAnswer<'/images/{digest}/attestation'>
 type Signature = Attestation['signatures'][number]
 
-const VERDICTS: Readonly<Record<Attestation['verdict'], string>> = {
-  verified: 'A signature verified, by any identity or key. Valid is not trusted: look at the signer.',
-  key_signed: 'Signed with a public key that the checker was not given.',
-  unsigned: 'No signature, and every look-up answered.',
-  invalid: 'Signatures exist, and none verified.',
-  unknown: 'It could not be checked, which is not the same as unsigned.',
-}
-
-export const verdictText = (verdict: Attestation['verdict']): string => VERDICTS[verdict]
-
 /** The signer: an identity with its issuer, or a key. */
 export function signerText({ signerKind, issuer, san, keyName, keyFingerprint, keyHint }: Partial<Signature>): string {
   if (signerKind === 'key' || (signerKind === undefined && (keyName ?? keyFingerprint ?? keyHint) !== undefined))

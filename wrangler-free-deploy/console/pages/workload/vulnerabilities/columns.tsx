@@ -1,18 +1,9 @@
+import { USES } from '../../../parts/finding-words.ts'
+import { Epss, InUse, TierBadge } from '../../../parts/supply-chain.tsx'
 import type { Column } from '../../../parts/table.tsx'
 import { Badge, SeverityBadge } from '../../../parts/text.tsx'
 import { hrefWith } from '../../../place.ts'
-import {
-  decisionShort,
-  type Finding,
-  findingKey,
-  percentText,
-  statusText,
-  TIER_TONES,
-  USE_TONES,
-  useReason,
-  useShort,
-  useText,
-} from './words.ts'
+import { decisionShort, type Finding, findingKey, statusText, useReason, useShort } from './words.ts'
 
 const fixText = ({ fixedVersions, fixable, status }: Finding): string =>
   fixedVersions.length > 0 ? fixedVersions.join(', ') : fixable ? 'a fix exists' : statusText(status)
@@ -38,7 +29,7 @@ export const FINDING_COLUMNS: readonly Column<Finding>[] = [
   },
   {
     title: 'Tier',
-    cell: ({ tier }) => <Badge tone={TIER_TONES[tier]}>{tier}</Badge>,
+    cell: ({ tier }) => <TierBadge tier={tier} />,
     text: ({ tier }) => tier,
     width: '7rem',
   },
@@ -62,19 +53,19 @@ export const FINDING_COLUMNS: readonly Column<Finding>[] = [
     title: 'In use',
     cell: ({ inUseState, inUseDetail }) => (
       <div class="wide-cell">
-        <Badge tone={USE_TONES[inUseState]}>{useText(inUseState)}</Badge>{' '}
+        <InUse state={inUseState} />{' '}
         <span class="faint" title={useReason(inUseDetail)}>
           {useShort(inUseDetail)}
         </span>
       </div>
     ),
-    text: ({ inUseState, inUseDetail }) => `${useText(inUseState)}: ${useReason(inUseDetail)}`,
+    text: ({ inUseState, inUseDetail }) => `${USES[inUseState].word}: ${useReason(inUseDetail)}`,
     width: '18rem',
   },
   { title: 'Fix', cell: fixText, text: fixText, width: '10rem' },
   {
     title: 'EPSS',
-    cell: ({ epss }) => (epss === null ? <span class="faint">?</span> : percentText(epss)),
+    cell: ({ epss }) => <Epss value={epss} />,
     text: ({ epss }) => epss,
     isNumber: true,
     width: '5rem',

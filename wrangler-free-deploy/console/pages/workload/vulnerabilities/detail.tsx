@@ -1,23 +1,13 @@
 /** All known data of one finding. */
 import type { ComponentChildren } from 'preact'
+import { factorText, percentText } from '../../../parts/finding-words.ts'
 import { Outside } from '../../../parts/outside.tsx'
-import { Badge, SeverityBadge } from '../../../parts/text.tsx'
+import { InUse, TierBadge } from '../../../parts/supply-chain.tsx'
+import { SeverityBadge } from '../../../parts/text.tsx'
 import { Time } from '../../../parts/time.tsx'
 import { href } from '../../../place.ts'
 import { Sheet } from '../sheet.tsx'
-import {
-  decisionText,
-  type Finding,
-  factorText,
-  isPartial,
-  percentText,
-  scopeText,
-  statusText,
-  TIER_TONES,
-  USE_TONES,
-  useReason,
-  useText,
-} from './words.ts'
+import { decisionText, type Finding, isPartial, scopeText, statusText, useReason } from './words.ts'
 
 const SHOWN_PATHS = 20
 
@@ -32,10 +22,10 @@ export function FindingSheet({ finding, onClose }: { finding: Finding; onClose: 
       </p>
       <dl class="pairs">
         <Pair title="Tier">
-          <Badge tone={TIER_TONES[tier]}>{tier}</Badge> {tierFactors.map(factorText).join('; ')}
+          <TierBadge tier={tier} /> {tierFactors.map(factorText).join('; ')}
         </Pair>
         <Pair title="In use">
-          <Badge tone={USE_TONES[inUseState]}>{useText(inUseState)}</Badge> {useReason(inUseDetail)}
+          <InUse state={inUseState} /> {useReason(inUseDetail)}
           {inUseDetail.observedSince !== null && (
             <>
               ; watched since <Time at={inUseDetail.observedSince} />

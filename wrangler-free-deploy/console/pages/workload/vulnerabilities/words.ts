@@ -1,32 +1,10 @@
 /** Words for findings: their use, their urgency, and the decisions about them. */
 import type { JsonAnswer } from '../../../api/answers.ts'
-import type { Tone } from '../../../parts/tone.ts'
-import { counted, reasonText } from '../words.ts'
+import { DECISIONS } from '../../../parts/finding-words.ts'
+import { counted } from '../../../parts/plural.ts'
+import { reasonText } from '../../../parts/reason-words.ts'
 
 export type Finding = JsonAnswer<'/images/{digest}/vulnerabilities'>['items'][number]
-
-export const TIER_TONES: Readonly<Record<Finding['tier'], Tone>> = {
-  P0: 'bad',
-  P1: 'bad',
-  P2: 'warn',
-  Background: 'plain',
-}
-
-export const USE_TONES: Readonly<Record<Finding['inUseState'], Tone>> = {
-  executed: 'bad',
-  loaded: 'warn',
-  unknown: 'plain',
-  installed_not_observed: 'good',
-}
-
-const USES: Readonly<Record<Finding['inUseState'], string>> = {
-  executed: 'executed',
-  loaded: 'loaded',
-  unknown: 'not known',
-  installed_not_observed: 'not used',
-}
-
-export const useText = (state: Finding['inUseState']): string => USES[state]
 
 /** The reason for the state of use. `windowHours` is how long a container must be watched for a verdict. */
 export function useReason({ state, reason, containers, windowHours }: Finding['inUseDetail']): string {
@@ -54,26 +32,6 @@ export function useShort(detail: Finding['inUseDetail']): string {
     case 'unknown':
       return useReason(detail)
   }
-}
-
-const FACTORS: Readonly<Record<string, string>> = {
-  kev: 'known to be exploited',
-  exposed: 'reached from another namespace, or by an unknown peer',
-  'exposed:node_only': 'reached by nodes only, which does not count as exposed',
-  internal: 'only reached from its own namespace',
-  'exposure:unknown':
-    'nobody was seen to reach it, so exposure is unknown and counts as exposed, unless configured otherwise',
-  no_fix: 'no fix is known',
-}
-
-export function factorText(factor: string): string {
-  const known = FACTORS[factor]
-  if (known !== undefined) return known
-  const [name = '', value = ''] = factor.split(/:|(?<=>=)/)
-  if (name === 'in_use') return `use: ${USES[value as Finding['inUseState']] ?? value}`
-  if (name === 'severity') return `severity ${value.toLowerCase()}`
-  if (name === 'epss>=') return `likely to be exploited: EPSS of ${value} or more`
-  return factor
 }
 
 const STATUSES: Readonly<Record<NonNullable<Finding['status']>, string>> = {
@@ -107,10 +65,7 @@ export function scopeText(scope: Decision['scope']): string {
 }
 
 export const decisionText = ({ decision, justification }: Pick<Decision, 'decision' | 'justification'>): string =>
-  [decision, justification]
-    .filter(Boolean)
-    .map((word) => word!.replaceAll('_', ' '))
-    .join(': ')
+  [DECISIONS[decision].word, justification?.replaceAll('_', ' ')].filter(Boolean).join(': ')
 
 /** With these decisions work is left; all others settle a finding. */
 const UNSETTLED: ReadonlySet<Decision['decision']> = new Set(['affected', 'under_investigation'])
@@ -120,12 +75,9 @@ export const isPartial = ({ decision, decided }: Pick<Finding, 'decision' | 'dec
   decision !== null && !decided && !UNSETTLED.has(decision.decision)
 
 export function decisionShort(finding: Pick<Finding, 'decision' | 'decided'>): string {
-  const word = finding.decision?.decision.replaceAll('_', ' ') ?? ''
+  const word = finding.decision === null ? '' : DECISIONS[finding.decision.decision].word
   return isPartial(finding) ? `${word}, not in all workloads` : word
 }
-
-export const percentText = (share: number): string =>
-  share > 0 && share < 0.001 ? '<0.1 %' : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`
 
 /** Identifies a finding in the address: one vulnerability may be in several packages. */
 export const findingKey = ({ id, package: { name }, installedVersion }: Finding): string =>
