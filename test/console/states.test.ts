@@ -171,15 +171,14 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await heading(page, 'Read token')
     // All tokens of this broker may read, so the refusal is made up.
     const refusal = "token lacks the 'read' scope"
-    await page.route(NODES, (route) => route.fulfill({ status: 403, contentType: 'text/plain', body: refusal }), {
-      times: 1,
-    })
+    await page.route(NODES, (route) => route.fulfill({ status: 403, contentType: 'text/plain', body: refusal }))
     await typeToken(page, TOKENS.BROKER_TOKEN_INGEST, { keep: true })
     await page.getByText('The token may not read this').waitFor()
     await page.getByText(refusal).waitFor()
     await looksRight(page)
     await page.getByRole('button', { name: 'Use another token' }).dispatchEvent('click')
     await heading(page, 'Read token')
+    await page.unroute(NODES)
     assert.ok(!(await storedBy(page)).tab.includes(TOKENS.BROKER_TOKEN_INGEST))
     await typeToken(page, READ)
     await nodeRow(page).waitFor()
