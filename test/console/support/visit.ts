@@ -1,7 +1,7 @@
 /** The seeded cluster with a broker and a browser, for tests of the pages that list things. */
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Request } from 'playwright-core'
 import { type ConsoleBroker, startConsoleBroker } from './broker.ts'
 import {
   axeViolations,
@@ -22,6 +22,7 @@ const MAX_BYTES = 300_000
 const NARROW_PX = 320
 const QUIET_LOOKS = 4
 const LOOK_MS = 60
+const LONGEST_MS = 30_000
 
 /** What a page says of itself when an answer of the broker is an error. */
 export const REFUSED = [/^answer \d+: /, /^console error: Failed to load resource/]
@@ -33,10 +34,19 @@ export interface Visits {
   get<T>(path: string): Promise<T>
   /** Opens a page of the console, and waits until it reads nothing. */
   visit(path: string, options?: PageOptions): Promise<OpenPage>
+  /** Opens one page that is led from address to address: as `visit`, but the code of the console is loaded once. */
+  walk(options?: PageOptions): Promise<Walk>
   /** Visits it in both themes, wide and narrow: nothing goes wrong, and axe-core finds nothing. */
   looksRight(path: string, options?: PageOptions): Promise<void>
   /** Visits it, fails if it asks more often or for more bytes than a page may, and returns what it took. */
   keepsBounds(path: string): Promise<Taken>
+}
+
+export interface Walk {
+  readonly page: Page
+  /** Loads a page of the console, waits until it reads nothing, and returns what went wrong on it, a line each. */
+  to(path: string): Promise<string[]>
+  close(): Promise<void>
 }
 
 export interface Taken {
@@ -77,6 +87,23 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
     },
     get: async <T>(path: string) => (await fetch(`${broker.url}${path}`)).json() as Promise<T>,
     visit,
+    async walk(options = {}) {
+      const { page, problems } = await openPage(browser, `${broker.url}/health`, options)
+      const asked = new Set<Request>()
+      page.on('request', (request) => asked.add(request))
+      for (const event of ['requestfinished', 'requestfailed'] as const)
+        page.on(event, (request) => asked.delete(request))
+      return {
+        page,
+        async to(path) {
+          const before = problems.length
+          await page.goto(`${broker.url}/console/${path}`)
+          await quiet(page, () => asked.size === 0)
+          return problems.slice(before)
+        },
+        close: () => page.context().close(),
+      }
+    },
     async looksRight(path, options = {}) {
       for (const [theme, width] of [
         ['light', 1_280],
@@ -127,6 +154,19 @@ export async function settled(page: Page): Promise<void> {
     await page.waitForTimeout(LOOK_MS)
     const isLoading = await evaluate<boolean>(page, `document.querySelector('.loading') !== null`)
     quiet = isLoading ? 0 : quiet + 1
+  }
+}
+
+const IS_DRAWN = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+  done(document.querySelector('h1') !== null && document.querySelector('.loading') === null))))`
+
+/** As `settled`, sooner: for pages of which all requests are known. Each look waits until the page has drawn twice. */
+async function quiet(page: Page, isAnswered: () => boolean): Promise<void> {
+  const until = performance.now() + LONGEST_MS
+  for (let looks = 0; looks < QUIET_LOOKS; ) {
+    const isDrawn = await evaluate<boolean>(page, IS_DRAWN)
+    looks = isDrawn && isAnswered() ? looks + 1 : 0
+    assert.ok(performance.now() < until, `${page.url()} loads for more than ${LONGEST_MS} ms`)
   }
 }
 
