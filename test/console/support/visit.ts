@@ -91,8 +91,8 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
       const { page, problems } = await openPage(browser, `${broker.url}/health`, options)
       const asked = new Set<Request>()
       page.on('request', (request) => asked.add(request))
-      for (const event of ['requestfinished', 'requestfailed'] as const)
-        page.on(event, (request) => asked.delete(request))
+      const answered = (request: Request) => void asked.delete(request)
+      page.on('requestfinished', answered).on('requestfailed', answered)
       return {
         page,
         async to(path) {
@@ -157,6 +157,7 @@ export async function settled(page: Page): Promise<void> {
   }
 }
 
+/** Of a page in view, after two frames: whether it has a heading, and no part that is loading. */
 const IS_DRAWN = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
   done(document.querySelector('h1') !== null && document.querySelector('.loading') === null))))`
 

@@ -169,7 +169,12 @@ function recordsOf(site: Site, label: string, text: string, n: number) {
     findings: {
       ...header,
       vulnerabilities: ['CRITICAL', 'HIGH', 'LOW'].map((severity, i) => ({
-        ...{ id: fit(`HOSTILE-${n}-${i} ${nameText}`, ID), aliases: [fit(`${i} ${text}`, ID)], severity, package: pack },
+        ...{
+          id: fit(`HOSTILE-${n}-${i} ${nameText}`, ID),
+          aliases: [fit(`${i} ${text}`, ID)],
+          severity,
+          package: pack,
+        },
         ...{
           fixed_version: fit(text, TITLE),
           title: fit(text, TITLE),
@@ -259,9 +264,10 @@ export async function postHostile(site: Site): Promise<void> {
   }
 }
 
-/** The workloads of the seed. */
+/** The workloads of the seed, with their node and their image. */
 export const hostileWorkloads = () =>
   Object.keys(HOSTILE_TEXTS).map((label) => {
     const text = nameTextOf(label)
-    return { label, namespace: fit(text, NAME), kind: fit(text, KIND), name: fit(text, NAME) }
+    const [namespace, kind, name] = [fit(text, NAME), fit(text, KIND), fit(text, NAME)]
+    return { label, namespace, kind, name, node: fit(`node ${text}`, NAME), digest: digestOf(label) }
   })
