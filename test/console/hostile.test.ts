@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
 import { depth } from '../support/depth.ts'
 import { evaluate, noBrowser } from './support/browser.ts'
-import { HOSTILE_TEXTS, hostileWorkloads, nameTextOf } from './support/seed/hostile.ts'
+import { HOSTILE_TEXTS, hostileWorkloads, idOf, nameTextOf } from './support/seed/hostile.ts'
 import { seededDatabase } from './support/seeded.ts'
 import { visits, type Walk } from './support/visit.ts'
 
@@ -77,8 +77,8 @@ interface Inspected {
   readonly text: string
 }
 
-/** Pages, fields and the broker keep different blanks. */
-const withoutBlanks = (text: string) => text.replaceAll(/\s+/g, '')
+/** Pages, fields and the broker keep different blanks and control characters. */
+const withoutBlanks = (text: string) => text.replaceAll(/[\s\p{Cc}]+/gu, '')
 const isShown = (text: string, label: string) =>
   [nameTextOf(label), HOSTILE_TEXTS[label]!].some((one) =>
     withoutBlanks(text).includes(withoutBlanks(one.slice(0, BEGINNING_CHARS))),
@@ -170,12 +170,12 @@ test('suggestions of the search', { skip }, async () => {
 
 test('flows in detail', { skip }, async () => {
   const { items } = await site.get<JsonAnswer<'/flows'>>('/flows?limit=100')
-  const ofLabel = (label: string) => items.filter(({ uuid }) => uuid.startsWith(`${ALL_LABELS.indexOf(label)}-`))
+  const ofLabel = (label: string) => items.filter(({ uuid }) => uuid?.startsWith(`${ALL_LABELS.indexOf(label)}-`))
   await areText(
     LABELS.flatMap((label) =>
       ofLabel(label)
         .slice(0, depth(1, 3))
-        .map(({ uuid, time_stamp: at }) => ({ path: `flows?flow=${segment(uuid)}&at=${at}`, shows: [label] })),
+        .map(({ uuid, time_stamp: at }) => ({ path: `flows?flow=${segment(uuid!)}&at=${at}`, shows: [label] })),
     ),
   )
 })
@@ -195,11 +195,13 @@ test('vulnerabilities and packages', { skip }, async () => {
   const { items } = await site.get<JsonAnswer<'/vulnerabilities'>>('/vulnerabilities')
   await areText(
     LABELS.flatMap((label) => {
-      const found = items.find(({ id }) => id.startsWith(`HOSTILE-${ALL_LABELS.indexOf(label)}-`))
+      const n = ALL_LABELS.indexOf(label)
+      const found = items.find(({ id }) => id.startsWith(`${idOf(n, 0)} `))
       assert.ok(found, `a vulnerability of ${label}`)
       const shows = [label]
       return [
-        { path: `vulnerability/${segment(found.id)}`, shows },
+        { path: `vulnerability/${segment(found.id)}`, shows, refusal: 400 },
+        { path: `vulnerability/${idOf(n, 1)}`, shows },
         { path: `packages?name=${segment(found.packages[0]!)}`, shows },
       ]
     }),

@@ -88,7 +88,8 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
     get: async <T>(path: string) => (await fetch(`${broker.url}${path}`)).json() as Promise<T>,
     visit,
     async walk(options = {}) {
-      const { page, problems } = await openPage(browser, `${broker.url}/health`, options)
+      const origins = [broker.url, ...(options.origins ?? [])]
+      const { page, problems } = await openPage(browser, 'about:blank', { ...options, origins })
       const asked = new Set<Request>()
       page.on('request', (request) => asked.add(request))
       const answered = (request: Request) => void asked.delete(request)

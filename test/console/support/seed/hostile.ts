@@ -54,6 +54,8 @@ function fit(text: string, maxBytes: number): string {
   return kept.trim()
 }
 
+/** Of a vulnerability. Pages open by ids without blanks alone: a finding of each image has a hostile id as well. */
+export const idOf = (n: number, i: number) => `HOSTILE-${n}-${i}`
 const digestOf = (text: string) => `sha256:${createHash('sha256').update(`hostile ${text}`).digest('hex')}`
 const DAY_SECS = 86_400
 
@@ -65,6 +67,8 @@ function recordsOf(site: Site, label: string, text: string, n: number) {
   const kind = fit(nameText, KIND)
   const [uid, ip, node] = [fit(`${n} ${text}`, ID), `10.9.0.${n + 1}`, fit(`node ${nameText}`, NAME)]
   const digest = digestOf(label)
+  // The broker keeps no reference with control characters.
+  const reference = text.replace(/\p{Cc}/gu, '')
   const key = { pod_namespace: name, workload_kind: kind, workload_name: name, container_name: name }
   const [since, now] = [site.ago(3 * DAY_SECS), site.ago(60)]
   const computed = {
@@ -92,8 +96,13 @@ function recordsOf(site: Site, label: string, text: string, n: number) {
       workload_selector_labels: { app: text, [fit(text, ARBITRARY)]: text },
       containers: [
         {
-          ...{ name, kind: 'regular', image: fit(text, REFERENCE), digest, digest_kind: 'repo' },
-          ...{ repository: fit(text, TITLE), tag: fit(text, ID), state: 'waiting', state_reason: fit(text, WORD) },
+          ...{ name, kind: 'regular', image: fit(reference, REFERENCE), digest, digest_kind: 'repo' },
+          ...{
+            repository: fit(reference, TITLE),
+            tag: fit(reference, ID),
+            state: 'waiting',
+            state_reason: fit(text, WORD),
+          },
           security_context: { capabilitiesAdd: [fit(text, WORD)], seccompProfileType: fit(text, WORD) },
         },
         { name: 'runs', kind: 'regular', image: 'x', digest, digest_kind: 'repo', repository: name, state: 'running' },
@@ -170,7 +179,7 @@ function recordsOf(site: Site, label: string, text: string, n: number) {
       ...header,
       vulnerabilities: ['CRITICAL', 'HIGH', 'LOW'].map((severity, i) => ({
         ...{
-          id: fit(`HOSTILE-${n}-${i} ${nameText}`, ID),
+          id: i === 0 ? fit(`${idOf(n, i)} ${nameText}`, ID) : idOf(n, i),
           aliases: [fit(`${i} ${text}`, ID)],
           severity,
           package: pack,
@@ -260,7 +269,7 @@ export async function postHostile(site: Site): Promise<void> {
     await site.post(`/images/${digest}/vulnerabilities`, records.findings)
     await site.post(`/images/${digest}/sbom`, records.sbom)
     await site.post(`/images/${digest}/attestation`, records.signature)
-    await site.send('PUT', `/vulnerabilities/HOSTILE-${n}/decision`, records.decision)
+    await site.send('PUT', `/vulnerabilities/${idOf(n, 1)}/decision`, records.decision)
   }
 }
 
