@@ -187,7 +187,7 @@ function recordsOf(site: Site, label: string, text: string, n: number) {
         ...{
           fixed_version: fit(text, TITLE),
           title: fit(text, TITLE),
-          primary_url: i === 0 ? RUNNING_URL : fit(text, URL),
+          primary_url: i < 2 ? RUNNING_URL : fit(text, URL),
         },
         ...{ target: fit(text, TITLE), class: fit(text, WORD), file_paths: [fit(text, PATH)], kev: i === 0, epss: 0.9 },
         cvss: { [fit(text, WORD)]: { v3_score: 9, v3_vector: fit(text, ID) } },
