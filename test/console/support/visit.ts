@@ -1,7 +1,7 @@
 /** A seeded cluster with a broker and a browser, for tests of the pages with lists. */
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, Page, Request } from 'playwright-core'
 import { type ConsoleBroker, startConsoleBroker } from './broker.ts'
 import {
   axeViolations,
@@ -22,6 +22,7 @@ const MAX_BYTES = 300_000
 const NARROW_PX = 320
 const QUIET_LOOKS = 4
 const LOOK_MS = 60
+const LONGEST_MS = 15_000
 
 /** Console messages after an error answer of the broker. */
 export const REFUSED = [/^answer \d+: /, /^console error: Failed to load resource/]
@@ -33,10 +34,19 @@ export interface Visits {
   get<T>(path: string): Promise<T>
   /** Opens a page of the console, and waits until it has loaded. */
   visit(path: string, options?: PageOptions): Promise<OpenPage>
+  /** Opens one page that goes from address to address: as `visit`, but the code of the console is loaded once. */
+  walk(options?: PageOptions): Promise<Walk>
   /** Visits the page in both themes and two widths; fails on any fault or violation of axe-core. */
   looksRight(path: string, options?: PageOptions): Promise<void>
   /** Visits the page, and fails if it needs more requests or bytes than allowed. Returns the measurements. */
   keepsBounds(path: string): Promise<Taken>
+}
+
+export interface Walk {
+  readonly page: Page
+  /** Loads a page of the console, waits until it has loaded, and returns its problems, a line each. */
+  to(path: string): Promise<string[]>
+  close(): Promise<void>
 }
 
 export interface Taken {
@@ -77,6 +87,24 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
     },
     get: async <T>(path: string) => (await fetch(`${broker.url}${path}`)).json() as Promise<T>,
     visit,
+    async walk(options = {}) {
+      const origins = [broker.url, ...(options.origins ?? [])]
+      const { page, problems } = await openPage(browser, 'about:blank', { ...options, origins })
+      const asked = new Set<Request>()
+      page.on('request', (request) => asked.add(request))
+      const answered = (request: Request) => void asked.delete(request)
+      page.on('requestfinished', answered).on('requestfailed', answered)
+      return {
+        page,
+        async to(path) {
+          const before = problems.length
+          await page.goto(`${broker.url}/console/${path}`)
+          const isQuiet = await quiet(page, () => asked.size === 0)
+          return [...problems.slice(before), ...(isQuiet ? [] : [`loads for more than ${LONGEST_MS} ms`])]
+        },
+        close: () => page.context().close(),
+      }
+    },
     async looksRight(path, options = {}) {
       for (const [theme, width] of [
         ['light', 1_280],
@@ -128,6 +156,24 @@ export async function settled(page: Page): Promise<void> {
     const isLoading = await evaluate<boolean>(page, `document.querySelector('.loading') !== null`)
     quiet = isLoading ? 0 : quiet + 1
   }
+}
+
+/** Whether a page in view has a heading, and no part that is loading, after two frames. */
+const IS_DRAWN = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+  done(document.querySelector('h1') !== null && document.querySelector('.loading') === null))))`
+
+/**
+ * As `settled`, sooner: for pages of which all requests are known. Each look waits until the page has drawn twice.
+ * False if it loads for too long.
+ */
+async function quiet(page: Page, isAnswered: () => boolean): Promise<boolean> {
+  const until = performance.now() + LONGEST_MS
+  for (let looks = 0; looks < QUIET_LOOKS; ) {
+    const isDrawn = await evaluate<boolean>(page, IS_DRAWN)
+    looks = isDrawn && isAnswered() ? looks + 1 : 0
+    if (performance.now() > until) return false
+  }
+  return true
 }
 
 /** The trimmed texts of all matching elements. */

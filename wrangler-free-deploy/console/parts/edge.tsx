@@ -52,15 +52,17 @@ export function SideName({ side, workloadTo }: { side: Side; workloadTo?: (workl
   if (workload !== null)
     return (
       <a href={workloadTo!(workload)}>
-        <span class="faint">{workload.namespace}/</span>
-        {workload.name} <span class="kind">{workload.kind}</span>
+        <span class="faint">
+          <bdi>{workload.namespace}</bdi>/
+        </span>
+        <bdi>{workload.name}</bdi> <span class="kind">{workload.kind}</span>
       </a>
     )
   if (kind === 'namespace') return <span>{namespace}</span>
   const note = SIDE_NOTES[kind]
   return (
     <span>
-      {name === null ? ip : `${namespace}/${name}`}{' '}
+      <bdi>{name === null ? ip : `${namespace}/${name}`}</bdi>{' '}
       <Badge tone={note?.tone ?? 'plain'} {...(note && { title: note.meaning })}>
         {kind}
       </Badge>

@@ -30,8 +30,10 @@ export interface WorkloadName {
 export function Workload({ namespace, kind, name, query = {} }: WorkloadName & { query?: Query }) {
   return (
     <a href={href(['workload', namespace, kind, name], query)} title={`${kind} ${namespace}/${name}`}>
-      <span class="faint">{namespace}/</span>
-      {name} <span class="kind">{kind}</span>
+      <span class="faint">
+        <bdi>{namespace}</bdi>/
+      </span>
+      <bdi>{name}</bdi> <span class="kind">{kind}</span>
     </a>
   )
 }

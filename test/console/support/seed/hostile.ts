@@ -9,6 +9,9 @@ import type { Site } from './site.ts'
 const RUN = 'window.hostile=1'
 export const MARKUP = `"'><img src=x onerror=${RUN}></script><script>${RUN}</script>`
 export const BIDI = 'safe\u202egnp.exe\u2066\u200b\u200d\u2069 \u0301e\u0007'
+/** Addresses of pages cannot name what has a slash in it: names have no slash, but for those of one label. */
+const MARKUP_NAME = `"'><img src=x onerror=${RUN}><svg onload=${RUN}>`
+export const SLASH = 'slash'
 export const RUNNING_URL = `javascript:${RUN}`
 export const FORMULA = '=1+1,"x"\n@SUM(A1)'
 const LONG_CHARS = 10_000
@@ -19,10 +22,21 @@ export const HOSTILE_TEXTS: Readonly<Record<string, string>> = {
   bidi: BIDI,
   url: RUNNING_URL,
   formula: FORMULA,
+  [SLASH]: `a/../b"'><img src=x onerror=${RUN}></b>`,
   template: '{{constructor.constructor("alert(1)")()}}#{7*7}%00../../etc/passwd',
   long: 'W'.repeat(LONG_CHARS),
   words: `${'word '.repeat(LONG_CHARS / 5)}end`,
 }
+
+const COUNT = Object.keys(HOSTILE_TEXTS).length
+
+const NAMES: Readonly<Record<string, string>> = {
+  markup: MARKUP_NAME,
+  template: '{{constructor.constructor("alert(1)")()}}#{7*7}%00..%2f..%2fetc',
+}
+
+/** What names are made of, by label. */
+export const nameTextOf = (label: string): string => NAMES[label] ?? HOSTILE_TEXTS[label]!
 
 /** Limits of the contract, in bytes. */
 const [NAME, KIND, ID, WORD, REFERENCE, URL, TITLE, PATH] = [253, 63, 128, 64, 1_024, 2_048, 512, 4_096]
@@ -40,16 +54,21 @@ function fit(text: string, maxBytes: number): string {
   return kept.trim()
 }
 
+/** Of a vulnerability. Pages open by ids without blanks alone: a finding of each image has a hostile id as well. */
+export const idOf = (n: number, i: number) => `HOSTILE-${n}-${i}`
 const digestOf = (text: string) => `sha256:${createHash('sha256').update(`hostile ${text}`).digest('hex')}`
 const DAY_SECS = 86_400
 
 /** Posts a workload, and all data about it, with one hostile text. */
 function recordsOf(site: Site, label: string, text: string, n: number) {
-  const name = fit(text, NAME)
-  const podName = fit(`${label} ${text}`, NAME)
-  const kind = fit(text, KIND)
-  const [uid, ip, node] = [fit(`${n} ${text}`, ID), `10.9.0.${n + 1}`, fit(`node ${text}`, NAME)]
+  const nameText = nameTextOf(label)
+  const name = fit(nameText, NAME)
+  const podName = fit(`${label} ${nameText}`, NAME)
+  const kind = fit(nameText, KIND)
+  const [uid, ip, node] = [fit(`${n} ${text}`, ID), `10.9.0.${n + 1}`, fit(`node ${nameText}`, NAME)]
   const digest = digestOf(label)
+  // The broker keeps no reference with control characters.
+  const reference = text.replace(/\p{Cc}/gu, '')
   const key = { pod_namespace: name, workload_kind: kind, workload_name: name, container_name: name }
   const [since, now] = [site.ago(3 * DAY_SECS), site.ago(60)]
   const computed = {
@@ -77,8 +96,13 @@ function recordsOf(site: Site, label: string, text: string, n: number) {
       workload_selector_labels: { app: text, [fit(text, ARBITRARY)]: text },
       containers: [
         {
-          ...{ name, kind: 'regular', image: fit(text, REFERENCE), digest, digest_kind: 'repo' },
-          ...{ repository: fit(text, TITLE), tag: fit(text, ID), state: 'waiting', state_reason: fit(text, WORD) },
+          ...{ name, kind: 'regular', image: fit(reference, REFERENCE), digest, digest_kind: 'repo' },
+          ...{
+            repository: fit(reference, TITLE),
+            tag: fit(reference, ID),
+            state: 'waiting',
+            state_reason: fit(text, WORD),
+          },
           security_context: { capabilitiesAdd: [fit(text, WORD)], seccompProfileType: fit(text, WORD) },
         },
         { name: 'runs', kind: 'regular', image: 'x', digest, digest_kind: 'repo', repository: name, state: 'running' },
@@ -102,7 +126,7 @@ function recordsOf(site: Site, label: string, text: string, n: number) {
     flows: ['ALLOW', 'DROP', fit(text, WORD)].map((decision, i) => ({
       uuid: fit(`${n}-${i} ${text}`, 100),
       ...{ pod_name: podName, pod_namespace: name, pod_ip: ip, pod_port: '0', traffic_type: 'EGRESS' },
-      traffic_in_out_ip: i === 2 ? fit(text, 100) : `10.9.0.${((n + 1) % 7) + 1}`,
+      traffic_in_out_ip: i === 2 ? fit(text, 100) : `10.9.0.${((n + 1) % COUNT) + 1}`,
       traffic_in_out_port: i === 2 ? fit(text, 30) : '80',
       ...{ ip_protocol: i === 2 ? fit(text, 30) : 'TCP', decision, drop_cause: i > 0 ? fit(text, WORD) : null },
       time_stamp: site.ago(DAY_SECS / 2 + i),
@@ -154,11 +178,16 @@ function recordsOf(site: Site, label: string, text: string, n: number) {
     findings: {
       ...header,
       vulnerabilities: ['CRITICAL', 'HIGH', 'LOW'].map((severity, i) => ({
-        ...{ id: fit(`HOSTILE-${n}-${i} ${text}`, ID), aliases: [fit(`${i} ${text}`, ID)], severity, package: pack },
+        ...{
+          id: i === 0 ? fit(`${idOf(n, i)} ${nameText}`, ID) : idOf(n, i),
+          aliases: [fit(`${i} ${text}`, ID)],
+          severity,
+          package: pack,
+        },
         ...{
           fixed_version: fit(text, TITLE),
           title: fit(text, TITLE),
-          primary_url: i === 0 ? RUNNING_URL : fit(text, URL),
+          primary_url: i < 2 ? RUNNING_URL : fit(text, URL),
         },
         ...{ target: fit(text, TITLE), class: fit(text, WORD), file_paths: [fit(text, PATH)], kev: i === 0, epss: 0.9 },
         cvss: { [fit(text, WORD)]: { v3_score: 9, v3_vector: fit(text, ID) } },
@@ -240,14 +269,14 @@ export async function postHostile(site: Site): Promise<void> {
     await site.post(`/images/${digest}/vulnerabilities`, records.findings)
     await site.post(`/images/${digest}/sbom`, records.sbom)
     await site.post(`/images/${digest}/attestation`, records.signature)
-    await site.send('PUT', `/vulnerabilities/HOSTILE-${n}/decision`, records.decision)
+    await site.send('PUT', `/vulnerabilities/${idOf(n, 1)}/decision`, records.decision)
   }
 }
 
-/** The workloads of the seed. */
+/** The workloads of the seed, with their node and their image. */
 export const hostileWorkloads = () =>
-  Object.values(HOSTILE_TEXTS).map((text) => ({
-    namespace: fit(text, NAME),
-    kind: fit(text, KIND),
-    name: fit(text, NAME),
-  }))
+  Object.keys(HOSTILE_TEXTS).map((label) => {
+    const text = nameTextOf(label)
+    const [namespace, kind, name] = [fit(text, NAME), fit(text, KIND), fit(text, NAME)]
+    return { label, namespace, kind, name, node: fit(`node ${text}`, NAME), digest: digestOf(label) }
+  })

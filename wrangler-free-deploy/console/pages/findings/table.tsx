@@ -46,7 +46,7 @@ function Culprit({ culprit }: { culprit: Finding['culprit'] }) {
   return (
     <>
       {culprit.namespace === null || culprit.pod_name === null ? (
-        culprit.ref
+        <bdi>{culprit.ref}</bdi>
       ) : (
         <a href={href(['search'], { q: `${culprit.namespace}/${culprit.pod_name}` })}>{culprit.ref}</a>
       )}{' '}
@@ -67,7 +67,7 @@ const COLUMNS: readonly Column<Finding>[] = [
     cell: ({ victim: { namespace, pod_name, container } }) => (
       <>
         <a href={href(['search'], { q: `${namespace}/${pod_name}` })}>
-          {namespace}/{pod_name}
+          <bdi>{namespace}</bdi>/<bdi>{pod_name}</bdi>
         </a>{' '}
         <span class="kind">{container}</span>
       </>

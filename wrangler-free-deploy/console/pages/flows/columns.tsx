@@ -15,7 +15,7 @@ export function Verdict({ decision }: Pick<Flow, 'decision'>) {
         dropped
       </Badge>
     )
-  return <span title={title}>{decision === 'ALLOW' ? 'allowed' : (decision ?? NOT_KNOWN)}</span>
+  return <bdi title={title}>{decision === 'ALLOW' ? 'allowed' : (decision ?? NOT_KNOWN)}</bdi>
 }
 
 /** The link from a row to its detail. */
@@ -32,7 +32,7 @@ function FirstSeen({ uuid, time_stamp }: Flow) {
 function Port(flow: Flow) {
   return (
     <span class="flow-port">
-      {sidesOf(flow).to.port ?? <span class="faint">?</span>} <span class="kind">{flow.ip_protocol}</span>
+      <bdi>{sidesOf(flow).to.port ?? <span class="faint">?</span>}</bdi> <span class="kind">{flow.ip_protocol}</span>
     </span>
   )
 }

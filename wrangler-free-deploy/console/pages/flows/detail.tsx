@@ -167,7 +167,13 @@ function SideFields({ title, side }: { title: string; side: Side }) {
         )}
         <Pair name="Address">
           {ip === null ? NOT_KNOWN : <a href={href(['flows'], { ip })}>{ip}</a>}
-          {port === null ? ', port not known' : `, port ${port}`}
+          {port === null ? (
+            ', port not known'
+          ) : (
+            <>
+              , port <bdi>{port}</bdi>
+            </>
+          )}
         </Pair>
       </dl>
       {path && (

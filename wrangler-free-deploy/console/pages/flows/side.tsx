@@ -41,11 +41,15 @@ export function SideLink({ side }: { side: Side }) {
     <a href={flowsOf(side)} title={isNamed ? `${namespace ?? ''}/${name}, ${ip ?? 'address not known'}` : undefined}>
       {isNamed ? (
         <>
-          {namespace !== null && <span class="faint">{namespace}/</span>}
-          {name}
+          {namespace !== null && (
+            <span class="faint">
+              <bdi>{namespace}</bdi>/
+            </span>
+          )}
+          <bdi>{name}</bdi>
         </>
       ) : (
-        ip
+        <bdi>{ip}</bdi>
       )}{' '}
       <span class="kind">{kind ?? ''}</span>
     </a>

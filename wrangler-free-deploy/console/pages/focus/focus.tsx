@@ -27,8 +27,10 @@ export function Focus({ workload }: { workload: WorkloadName }) {
     <>
       <header class="focus-head">
         <h1>
-          <span class="faint">{namespace}/</span>
-          {name} <span class="kind">{kind}</span>
+          <span class="faint">
+            <bdi>{namespace}</bdi>/
+          </span>
+          <bdi>{name}</bdi> <span class="kind">{kind}</span>
         </h1>
         <p class="lead">
           The edges of this workload: each stands for all flows with the same ends, port, protocol and verdict.
@@ -56,9 +58,11 @@ export function Focus({ workload }: { workload: WorkloadName }) {
       <div class="focus">
         <section class="focus-middle" aria-labelledby="focus-workload">
           <h2 id="focus-workload">
-            {name} <span class="kind">{kind}</span>
+            <bdi>{name}</bdi> <span class="kind">{kind}</span>
           </h2>
-          <p class="faint">in {namespace}</p>
+          <p class="faint">
+            in <bdi>{namespace}</bdi>
+          </p>
           <p>
             {peersText(incoming, callersReading.hasNextPage, 'from')} →<br />→{' '}
             {peersText(outgoing, calleesReading.hasNextPage, 'to')}

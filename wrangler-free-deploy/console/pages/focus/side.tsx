@@ -88,7 +88,7 @@ function EdgeRow({ edge, direction }: { edge: Edge; direction: 'from' | 'to' }) 
       </div>
       <div>
         <span class="number">
-          {port === null ? 'no port' : port}/{protocol ?? 'unknown protocol'}
+          <bdi>{port === null ? 'no port' : port}</bdi>/<bdi>{protocol ?? 'unknown protocol'}</bdi>
         </span>{' '}
         ·{' '}
         <a href={flowsHref(edge)}>

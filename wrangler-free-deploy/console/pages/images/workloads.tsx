@@ -39,7 +39,11 @@ function State({ container: { running, ranAsInit, state, stateReason } }: { cont
   return (
     <span class="faint">
       {state ?? 'not seen running'}
-      {stateReason !== null && `, ${stateReason}`}
+      {stateReason !== null && (
+        <>
+          , <bdi>{stateReason}</bdi>
+        </>
+      )}
     </span>
   )
 }

@@ -80,9 +80,11 @@ export function NodeList({ nodes: given, selected, onSelect, onChoose }: NodeLis
           >
             <span class="clip">
               {node.kind === 'workload' || node.kind === 'pod' || node.kind === 'service' ? (
-                <span class="faint-inline">{node.namespace}/</span>
+                <span class="faint-inline">
+                  <bdi>{node.namespace}</bdi>/
+                </span>
               ) : null}
-              {node.label}
+              <bdi>{node.label}</bdi>
             </span>
             <span class="faint">{number.format(node.flows)} flows</span>
           </div>

@@ -28,8 +28,12 @@ export function Panel({ node, graph }: { node: MapNode | null; graph: Graph }) {
   return (
     <section class="map-panel" aria-labelledby="map-panel-title">
       <h2 id="map-panel-title">
-        {node.namespace !== null && node.kind !== 'namespace' && <span class="faint">{node.namespace}/</span>}
-        {node.label}
+        {node.namespace !== null && node.kind !== 'namespace' && (
+          <span class="faint">
+            <bdi>{node.namespace}</bdi>/
+          </span>
+        )}
+        <bdi>{node.label}</bdi>
       </h2>
       <p class="faint">
         {MEANINGS[node.kind]}
@@ -106,8 +110,12 @@ export function NodeLink({ node }: { node: MapNode }) {
   const { namespace, kind, label } = node
   return (
     <a href={hrefWith({ selected: node.id })}>
-      {namespace !== null && kind !== 'namespace' && <span class="faint">{namespace}/</span>}
-      {label}
+      {namespace !== null && kind !== 'namespace' && (
+        <span class="faint">
+          <bdi>{namespace}</bdi>/
+        </span>
+      )}
+      <bdi>{label}</bdi>
     </a>
   )
 }

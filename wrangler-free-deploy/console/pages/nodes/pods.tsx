@@ -45,8 +45,10 @@ const COLUMNS: readonly Column<Pod>[] = [
         pod_name
       ) : (
         <a href={href(['flows'], { pod: `${pod_namespace}/${pod_name}` })} title="Flows of the pod">
-          <span class="faint">{pod_namespace}/</span>
-          {pod_name}
+          <span class="faint">
+            <bdi>{pod_namespace}</bdi>/
+          </span>
+          <bdi>{pod_name}</bdi>
         </a>
       ),
     text: ({ pod_namespace, pod_name }) => `${pod_namespace ?? ''}/${pod_name}`,

@@ -107,7 +107,9 @@ function Answered({ rows, hasMore, first: { notCovered, notRead }, filter }: Ans
       )}
       {notRead > 0 && `${counted(notRead, 'report or SBOM', 'reports or SBOMs')} are not indexed yet. `}
       {filter.name !== undefined && (
-        <a href={href(['vulnerabilities'], { package: filter.name })}>Vulnerabilities of {filter.name}</a>
+        <a href={href(['vulnerabilities'], { package: filter.name })}>
+          Vulnerabilities of <bdi>{filter.name}</bdi>
+        </a>
       )}
     </p>
   )

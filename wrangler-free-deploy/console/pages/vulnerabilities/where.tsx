@@ -178,7 +178,7 @@ function Packages({ packages: [first, ...others] }: { packages: Image['packages'
   const { name, installedVersion, fixedVersions } = first
   return (
     <>
-      <a href={href(['packages'], { name })}>{name}</a> {installedVersion}
+      <a href={href(['packages'], { name })}>{name}</a> <bdi>{installedVersion}</bdi>
       <span class="faint">
         {fixedVersions.length === 0 ? ', no fix known' : `, fixed in ${fixedVersions.join(' or ')}`}
       </span>

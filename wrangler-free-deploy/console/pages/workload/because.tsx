@@ -12,7 +12,12 @@ export function Because({ reason, detail }: { reason: string; detail: ReasonDeta
       {detail && (
         <span class="faint">
           {' '}
-          ({place !== '' && `${place}: `}
+          (
+          {place !== '' && (
+            <>
+              <bdi>{place}</bdi>:{' '}
+            </>
+          )}
           {causeText(detail)}
           {detail.at !== null && (
             <>

@@ -13,7 +13,7 @@ export function Title({ namespace, kind, name }: Named) {
   return (
     <div class="dossier-title">
       <p class="faint">
-        {kind} in <a href={href(['workloads'], { namespace })}>{namespace}</a>
+        <bdi>{kind}</bdi> in <a href={href(['workloads'], { namespace })}>{namespace}</a>
       </p>
       <h1>{name}</h1>
       <nav aria-label="About this workload">

@@ -15,7 +15,7 @@ export function ImageChoice({ profile, chosen }: { profile: Profile; chosen: Ima
   if (images.length === 1 && chosen !== null)
     return (
       <p class="clip-line">
-        Image of {chosen.containers.join(', ')}: <code>{chosen.imageRef}</code>
+        Image of <bdi>{chosen.containers.join(', ')}</bdi>: <code>{chosen.imageRef}</code>
       </p>
     )
   return (

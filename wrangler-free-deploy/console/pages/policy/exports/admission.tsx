@@ -36,14 +36,23 @@ export function Admission({ target }: { target: Target }) {
   const url = addressOf('/attestations/policy', { query })
   return (
     <section class="section" aria-labelledby="admission">
-      <h2 id="admission">Admission policies {namespace === null ? 'of the cluster' : `of namespace ${namespace}`}</h2>
+      <h2 id="admission">
+        Admission policies of{' '}
+        {namespace === null ? (
+          'the cluster'
+        ) : (
+          <>
+            namespace <bdi>{namespace}</bdi>
+          </>
+        )}
+      </h2>
       <p class="lead">
         They accept images by the signers that were found on the images that run. The signers were observed; nobody has
         vetted them.
       </p>
       {workload !== null && (
         <p>
-          They are made for the whole namespace. Those of {workload.name} alone are in its{' '}
+          They are made for the whole namespace. Those of <bdi>{workload.name}</bdi> alone are in its{' '}
           <a href={hrefOf(target, { tab: 'export', artifacts: 'admission' })}>profile</a>.
         </p>
       )}

@@ -229,8 +229,10 @@ function SideName({ side }: { side: Side }) {
   if (kind === 'workload' && namespace !== null && ofKind !== undefined && name !== undefined)
     return (
       <a href={href(['focus', namespace, ofKind, name])}>
-        <span class="faint">{namespace}/</span>
-        {name} <span class="kind">{ofKind}</span>
+        <span class="faint">
+          <bdi>{namespace}</bdi>/
+        </span>
+        <bdi>{name}</bdi> <span class="kind">{ofKind}</span>
       </a>
     )
   if (ip !== null)
@@ -252,7 +254,7 @@ function Policies({ trial: { policies } }: { trial: Trial }) {
         {policies.map(({ document, namespace, name, directions, workloads, evaluated, denied, unknown }, i) => (
           <li key={`${document} ${i}`}>
             <strong class="wrap">
-              {namespace}/{name}
+              <bdi>{namespace}</bdi>/<bdi>{name}</bdi>
             </strong>{' '}
             isolates {directions.join(' and ') || 'nothing'} of {namesOf(workloads)}:{' '}
             {`${count.format(evaluated)} judged, ${count.format(denied)} denied, ${count.format(unknown)} not known`}

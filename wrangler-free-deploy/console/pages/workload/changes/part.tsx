@@ -26,7 +26,7 @@ export function PartSection({ part: { title, rows, state, gaps, notes } }: { par
       </h3>
       {gaps.map((gap) => (
         <p key={gap} class="faint">
-          {rows === null ? sentence(gap) : `Not known in part: ${gap}`}.
+          {`${rows === null ? sentence(gap) : `Not known in part: ${gap}`}.`}
         </p>
       ))}
       {notes.map((note) => (

@@ -67,7 +67,7 @@ const FINDING_COLUMNS: readonly Column<ComputeFinding>[] = [
     title: 'Container',
     cell: ({ victim: { pod_name, container } }) => (
       <>
-        {pod_name} <span class="kind">{container}</span>
+        <bdi>{pod_name}</bdi> <span class="kind">{container}</span>
       </>
     ),
     text: ({ victim: { pod_name, container } }) => `${pod_name}/${container}`,
@@ -82,7 +82,7 @@ const FINDING_COLUMNS: readonly Column<ComputeFinding>[] = [
           {culprit?.pod_name && culprit.namespace ? (
             <a href={href(['flows'], { pod: `${culprit.namespace}/${culprit.pod_name}` })}>{culpritText(finding)}</a>
           ) : (
-            culpritText(finding)
+            <bdi>{culpritText(finding)}</bdi>
           )}
           {culprit !== null && culprit.blame_share > 0 && (
             <span class="faint"> {percentText(culprit.blame_share * 100)} of the wait</span>
@@ -155,7 +155,7 @@ const WAIT_COLUMNS: readonly Column<Wait>[] = [
     title: 'Waited for',
     cell: ({ culprit, culpritKind }) => (
       <>
-        {culprit} <span class="kind">{culpritKind}</span>
+        <bdi>{culprit}</bdi> <span class="kind">{culpritKind}</span>
       </>
     ),
     text: ({ culprit, culpritKind }) => `${culprit} (${culpritKind})`,

@@ -48,7 +48,7 @@ const COLUMNS: readonly Column<LatestContainer>[] = [
       <>
         <a href={hrefWith({ pod_uid, container })}>{pod_name}</a>{' '}
         <span class="kind">
-          {container} on <a href={href(['node', node])}>{node}</a>
+          <bdi>{container}</bdi> on <a href={href(['node', node])}>{node}</a>
         </span>
       </>
     ),

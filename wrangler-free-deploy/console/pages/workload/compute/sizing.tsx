@@ -46,7 +46,7 @@ export function Sizing({ workload }: { workload: Named }) {
           <>
             <ul class="facts faint">
               {caveatsOf(sizing).map((caveat) => (
-                <li key={caveat}>{caveat}.</li>
+                <li key={caveat}>{`${caveat}.`}</li>
               ))}
             </ul>
             <Table
@@ -92,7 +92,7 @@ const COLUMNS: readonly Column<SizingRow>[] = [
     title: 'Container',
     cell: ({ container, resource }) => (
       <>
-        {container} <span class="kind">{resource}</span>
+        <bdi>{container}</bdi> <span class="kind">{resource}</span>
       </>
     ),
     text: ({ container, resource }) => `${container} ${resource === 'cpu' ? 'millicores' : 'bytes'}`,

@@ -54,8 +54,12 @@ export function SideText({ side }: { side: Side }) {
   if (named !== null) return <Workload {...named} query={{ tab: 'flows' }} />
   return (
     <>
-      {side.namespace !== null && <span class="faint">{side.namespace}/</span>}
-      {side.name ?? side.ip ?? ''} <span class="kind">{side.kind}</span>
+      {side.namespace !== null && (
+        <span class="faint">
+          <bdi>{side.namespace}</bdi>/
+        </span>
+      )}
+      <bdi>{side.name ?? side.ip ?? ''}</bdi> <span class="kind">{side.kind}</span>
     </>
   )
 }

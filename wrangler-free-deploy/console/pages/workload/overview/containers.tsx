@@ -65,7 +65,7 @@ const columnsOf = (workload: Profile['workload']): readonly Column<Row>[] => [
     title: 'Container',
     cell: ({ container: { name, kind } }) => (
       <>
-        {name} {kind !== 'regular' && <span class="kind">{kind}</span>}
+        <bdi>{name}</bdi> {kind !== 'regular' && <span class="kind">{kind}</span>}
       </>
     ),
     text: ({ container: { name } }) => name,

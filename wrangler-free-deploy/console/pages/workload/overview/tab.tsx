@@ -72,7 +72,11 @@ function FindingItem({ finding, workload }: { finding: Profile['findings'][numbe
           {tab === '' ? title : <a href={tabHref(workload, tab)}>{title}</a>}{' '}
           <span class="kind">
             {DIMENSIONS[dimension].toLowerCase()}
-            {container !== null && `, ${container}`}
+            {container !== null && (
+              <>
+                , <bdi>{container}</bdi>
+              </>
+            )}
           </span>
         </p>
         {detail !== '' && <p class="faint wrap">{detail}</p>}

@@ -98,7 +98,7 @@ function Summary({
             </>
           ) : (
             <>
-              <Badge tone="bad">{denials.total}</Badge> {denials.syscalls.join(', ')}; the last{' '}
+              <Badge tone="bad">{denials.total}</Badge> <bdi>{denials.syscalls.join(', ')}</bdi>; the last{' '}
               <Time at={denials.lastSeen} />
             </>
           )}

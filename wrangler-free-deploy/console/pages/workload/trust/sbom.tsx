@@ -30,8 +30,13 @@ export function SbomOf({ digest }: { digest: string }) {
                   ({ source, reportDigest, scannerName, itemCount, sbomFormat, sbomTrust, scannedAt, join }) => (
                     <li key={`${source} ${reportDigest}`}>
                       <a href={href(['image', digest])}>{counted(itemCount, 'component')}</a>
-                      {sbomFormat !== null && ` as ${sbomFormat}`}, from {scannerName ?? source}, <Ago at={scannedAt} />
-                      ;{' '}
+                      {sbomFormat !== null && (
+                        <>
+                          {' as '}
+                          <bdi>{sbomFormat}</bdi>
+                        </>
+                      )}
+                      , from <bdi>{scannerName ?? source}</bdi>, <Ago at={scannedAt} />;{' '}
                       <Badge tone={sbomTrust === 'verified' ? 'good' : 'plain'}>
                         {sbomTrust ?? 'trust not stated'}
                       </Badge>{' '}

@@ -43,7 +43,7 @@ export const FINDING_COLUMNS: readonly Column<Finding>[] = [
     title: 'Package',
     cell: ({ package: { name }, installedVersion }) => (
       <div class="wide-cell">
-        {name} <span class="faint">{installedVersion}</span>
+        <bdi>{name}</bdi> <span class="faint">{installedVersion}</span>
       </div>
     ),
     text: ({ package: { name }, installedVersion }) => `${name} ${installedVersion}`,

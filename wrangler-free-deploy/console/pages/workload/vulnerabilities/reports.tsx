@@ -21,14 +21,18 @@ export function Reports({ reports, retiredGuesses }: Pick<Page, 'reports' | 'ret
     <ul class="facts">
       {reports.map((report) => (
         <li key={`${report.source} ${report.reportDigest}`}>
-          {[report.scannerName ?? report.source, report.scannerVersion].filter(Boolean).join(' ')}: scanned{' '}
+          <bdi>{[report.scannerName ?? report.source, report.scannerVersion].filter(Boolean).join(' ')}</bdi>: scanned{' '}
           <Ago at={report.scannedAt} />, {joinText(report.join)}
           {report.dbUpdatedAt !== null && (
             <>
               , with a database of <Ago at={report.dbUpdatedAt} />
             </>
           )}
-          {report.osName !== null && `, ${[report.osFamily, report.osName].filter(Boolean).join(' ')}`}
+          {report.osName !== null && (
+            <>
+              , <bdi>{[report.osFamily, report.osName].filter(Boolean).join(' ')}</bdi>
+            </>
+          )}
           {report.osEosl && ', an operating system at the end of its life'}
         </li>
       ))}

@@ -53,7 +53,7 @@ function Counts({ profile: { dimensions, workload } }: { profile: Profile }) {
   const count = (value: number, query: Query) => <Count value={value} to={hrefWith({ ...query, finding: null })} />
   return (
     <p>
-      In the running containers of {workload.name}: {count(tiers.P0, { tier: 'P0' })} of P0,{' '}
+      In the running containers of <bdi>{workload.name}</bdi>: {count(tiers.P0, { tier: 'P0' })} of P0,{' '}
       {count(tiers.P1, { tier: 'P1' })} of P1, {count(tiers.P2, { tier: 'P2' })} of P2 and{' '}
       {count(tiers.Background, { tier: 'Background' })} in the background;{' '}
       {count(found.inUse, { in_use: ['executed', 'loaded'] })} in use, {count(found.fixable, { fixable: 'true' })} with
