@@ -60,6 +60,26 @@ export const TEAMS: Readonly<Record<string, readonly string[]>> = {
   warranty: ['coverage', 'repair', 'sparepart'],
 }
 
+/** Tenants of one namespace, which is larger than those of teams. */
+export const TENANTS: readonly string[] = [
+  ...['acorn', 'alder', 'aspen', 'beech', 'birch', 'cedar', 'chestnut', 'cypress', 'elderberry', 'elm', 'fir', 'hazel'],
+  ...[
+    'hawthorn',
+    'hemlock',
+    'holly',
+    'juniper',
+    'larch',
+    'linden',
+    'maple',
+    'oak',
+    'pine',
+    'poplar',
+    'rowan',
+    'spruce',
+  ],
+  'willow',
+]
+
 /** What runs for a thing, with its kind, its pods and the port it listens on. */
 export interface Role {
   readonly name: string

@@ -31,6 +31,10 @@ export const syscallsOf = (name: string): string[] => [
 const chunks = <T>(all: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
 
+/** Posts a list in several bodies. */
+export const postBatches = (site: Site, path: string, entries: readonly object[]) =>
+  site.postAll(path, chunks(entries, ENTRIES))
+
 export async function postSyscalls(site: Site, workloads: readonly Workload[]): Promise<void> {
   const entries = workloads.flatMap(({ namespace, name, pods }) =>
     pods.map((pod) => ({
@@ -55,13 +59,13 @@ function gapsOf(site: Site, name: string, node: string): object {
 
 export async function postFiles(site: Site, workloads: readonly Workload[]): Promise<void> {
   const files = workloads.flatMap((workload) => ranFiles(site, workload))
-  await site.postAll('/runtime/executables', chunks(files, ENTRIES))
+  await postBatches(site, '/runtime/executables', files)
   // Of every thirtieth workload nothing was watched.
   const watched = workloads.filter(({ name }) => pick(`${name}/watched`, 30) > 0)
   const heartbeats = watched.flatMap((workload) =>
     workload.pods.map(({ node }, i) => heartbeat(site, workload, i, gapsOf(site, workload.name, node))),
   )
-  await site.postAll('/runtime/coverage', chunks(heartbeats, ENTRIES))
+  await postBatches(site, '/runtime/coverage', heartbeats)
   const checks = watched.flatMap((workload) => {
     const seen = { first_seen: site.ago(19 * 24 * HOUR_SECS), last_seen: site.ago(HOUR_SECS) }
     const check = (capability: string, granted: boolean, count: number) => ({
@@ -73,7 +77,7 @@ export async function postFiles(site: Site, workloads: readonly Workload[]): Pro
       ...(pick(`${workload.name}/denied`, 25) === 0 ? [check('SYS_PTRACE', false, 4)] : []),
     ]
   })
-  await site.postAll('/runtime/capabilities', chunks(checks, ENTRIES))
+  await postBatches(site, '/runtime/capabilities', checks)
 }
 
 const profileName = ({ kind, name }: Workload) => `${kind.toLowerCase()}-${name}`
