@@ -62,7 +62,7 @@ const inSeconds = (record: z.ZodObject, alias: string) =>
 
 // A pod of the same name may be a different one, in another namespace or an earlier one, so namespace and uid are
 // compared where they are known. `offset 0` makes the planner look up each pod by index, whatever it estimates.
-const containersWhere = (condition: string) => `
+const containersWhere = (condition: string, limit: string) => `
   select ${inSeconds(LatestContainer, 'l')}
   from compute_latest l
   where l.namespace = $1 and ${condition}
@@ -74,14 +74,14 @@ const containersWhere = (condition: string) => `
         and coalesce(p.pod_uid, l.pod_uid) = l.pod_uid
       offset 0)
   order by l.pod_name, l.container, l.container_uid
-  limit $2`
+  limit ${limit}`
 
 /** Of pods whose record names the workload; a bare pod is a workload of the kind `Pod` with its own name. */
 const OF_WORKLOAD = `exists (
       select from pod w
       where w.pod_name = l.pod_name and w.pod_namespace = l.namespace and coalesce(w.pod_uid, l.pod_uid) = l.pod_uid
-        and ($3::text is null or coalesce(w.workload_kind, 'Pod') = $3)
-        and ($4::text is null or coalesce(w.workload_name, w.pod_name) = $4)
+        and coalesce(w.workload_kind, 'Pod') = coalesce($2::text, w.workload_kind, 'Pod')
+        and coalesce(w.workload_name, w.pod_name) = coalesce($3::text, w.workload_name, w.pod_name)
       offset 0)`
 
 /**
@@ -107,8 +107,8 @@ const reader = (containers: string) => ({
     order by t.pod_name, t.container, t.container_uid`),
 })
 
-const ofNamespace = reader(containersWhere('true'))
-const ofWorkload = reader(containersWhere(OF_WORKLOAD))
+const ofNamespace = reader(containersWhere('true', '$2::integer'))
+const ofWorkload = reader(containersWhere(OF_WORKLOAD, '$4::integer'))
 
 const CONTAINER_COLUMNS = Object.keys(LatestContainer.shape).length
 /** Joined rows begin with two numbers, before their columns. */
@@ -133,7 +133,7 @@ const sharedLatest = sharedRead<string>(async (db, asked) => {
   const [namespace, limit, kind, workload] = JSON.parse(asked) as [string, number, string | null, string | null]
   const isOfAll = kind === null && workload === null
   const { joined, plain } = isOfAll ? ofNamespace : ofWorkload
-  const values = isOfAll ? [namespace, limit] : [namespace, limit, kind, workload]
+  const values = isOfAll ? [namespace, limit] : [namespace, kind, workload, limit]
   const [row] = await db.read((sql) => joined(sql, ...values).raw())
   const containers = joinedPage(LatestContainer, row!)
   const nodes = joinedPage(LatestNode, row!, [], FIRST_OF_NODES)
