@@ -35,8 +35,12 @@ export interface Visits {
   visit(path: string, options?: PageOptions): Promise<OpenPage>
   /** Visits it in both themes, wide and narrow: nothing goes wrong, and axe-core finds nothing. */
   looksRight(path: string, options?: PageOptions): Promise<void>
-  /** Visits it, fails if it asks more often or for more bytes than a page may, and returns what it took. */
-  keepsBounds(path: string): Promise<Taken>
+  /**
+   * Visits it, fails if it asks more often or for more bytes than a page may, or shows fewer rows, and returns what it
+   * took. With `minRows` above 0, its first table must not be an empty one. What is asked again once it was answered,
+   * as pages do from time to time, counts for the bytes only.
+   */
+  keepsBounds(path: string, minRows?: number): Promise<Taken>
 }
 
 export interface Taken {
@@ -45,11 +49,17 @@ export interface Taken {
   readonly bytes: number
   /** Until the page shows more than placeholders. */
   readonly firstContentMs: number
+  /** Rows of tables that are rendered: of long ones, those in sight. */
+  readonly rows: number
 }
 
 /** A table, a list, a line of text below the heading: something to read. */
 const HAS_CONTENT = `document.querySelector('main h1') !== null &&
   document.querySelector('main :is(table, canvas, ul, ol, dl, .empty, .card, .lead, .looks, .verdict)') !== null`
+
+/** How many rows tables have; 0 where a page says first of all that something is empty. */
+const ROWS = `document.querySelector('main :is(tbody tr[data-index], .empty)')?.matches('.empty')
+  ? 0 : document.querySelectorAll('main tbody tr[data-index]').length`
 
 /** Starts all that at the start of a test file, and ends it with the file. */
 export function visits(databaseUrl: () => Promise<string> = () => seededDatabase('cluster')): Visits {
@@ -90,31 +100,38 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
         await opened.close()
       }
     },
-    async keepsBounds(path) {
+    async keepsBounds(path, minRows = 0) {
       const opened = await openPage(browser, 'about:blank')
       const { page } = opened
       const asked: string[] = []
       let bytes = 0
       const session = await page.context().newCDPSession(page)
       await session.send('Network.enable')
-      const own = new Set<string>()
+      const own = new Map<string, string>()
+      const answered = new Set<string>()
       session.on('Network.requestWillBeSent', ({ requestId, request }) => {
         if (new URL(request.url).pathname.startsWith('/console/')) return
-        own.add(requestId)
-        asked.push(request.url)
+        own.set(requestId, request.url)
+        if (!answered.has(request.url)) asked.push(request.url)
       })
       session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
-        if (own.has(requestId)) bytes += encodedDataLength
+        const url = own.get(requestId)
+        if (url === undefined) return
+        bytes += encodedDataLength
+        answered.add(url)
       })
       const startedAt = performance.now()
       await page.goto(`${broker.url}/console/${path}`, { waitUntil: 'commit' })
       while (!(await evaluate<boolean>(page, HAS_CONTENT))) await page.waitForTimeout(LOOK_MS / 3)
       const firstContentMs = Math.round(performance.now() - startedAt)
       await settled(page)
+      const rows = await evaluate<number>(page, ROWS)
+      const said = minRows > rows ? await textOf(page, 'main') : ''
       await page.context().close()
       assert.ok(asked.length <= MAX_REQUESTS, `${path} asked ${asked.join('\n')}`)
       assert.ok(bytes <= MAX_BYTES, `${path} read ${bytes} bytes`)
-      return { requests: asked.length, bytes, firstContentMs }
+      assert.ok(rows >= minRows, `${path} shows ${rows} rows, not ${minRows} or more: ${said}`)
+      return { requests: asked.length, bytes, firstContentMs, rows }
     },
   }
 }
