@@ -193,6 +193,31 @@ export interface Overrides {
   readonly minute: ReadonlyMap<string, object>
 }
 
+type Placed = { readonly workload: Workload; readonly pod: Workload['pods'][number] }
+
+function placedOn(nodes: readonly string[], workloads: readonly Workload[]): ReadonlyMap<string, readonly Placed[]> {
+  const byNode = new Map<string, Placed[]>(nodes.map((node) => [node, []]))
+  for (const workload of workloads) for (const pod of workload.pods) byNode.get(pod.node)?.push({ workload, pod })
+  return byNode
+}
+
+/** Bodies with the last minutes of the containers on these nodes; `ago` is the time so many seconds ago. */
+export function minutePosts(
+  nodes: readonly string[],
+  workloads: readonly Workload[],
+  minutes: number,
+  minute: Overrides['minute'],
+  ago: (secs: number) => string,
+): object[] {
+  const byNode = [...placedOn(nodes, workloads)]
+  return Array.from({ length: minutes }, (_, i) =>
+    byNode.map(([node, containers]) => ({
+      ...{ node, ts: ago(20 + i * 60) },
+      containers: containers.map(({ workload, pod }) => minuteOf(workload, pod, i / 10, minute.get(pod.name))),
+    })),
+  ).flat()
+}
+
 /** The latest sample of every node and container, and their last minutes. */
 export async function postCompute(
   site: Site,
@@ -201,26 +226,16 @@ export async function postCompute(
   minutes: number,
   { sample, minute }: Overrides,
 ): Promise<void> {
-  const byNode = new Map<string, { workload: Workload; pod: Workload['pods'][number] }[]>(
-    nodes.map((node) => [node, []]),
-  )
-  for (const workload of workloads) for (const pod of workload.pods) byNode.get(pod.node)?.push({ workload, pod })
   await site.postAll(
     '/pod/compute/batch',
-    [...byNode].map(([node, containers]) => ({
+    [...placedOn(nodes, workloads)].map(([node, containers]) => ({
       ...{ node, ts: site.zonedAgo(2), interval_ms: 5_000, contention_loaded: true, ctxt_per_sec: 9_000 },
       node_pressure: { cpu_some10: 2 + pick(node, 12), cpu_full10: 0.4, mem_some10: 0.3, mem_full10: 0 },
       node_capacity: { cpu_cores: 16, memory_bytes: 64 * 1_024 * MIB },
       containers: containers.map(({ workload, pod }) => sampleOf(workload, pod, sample.get(pod.name))),
     })),
   )
-  const posts = Array.from({ length: minutes }, (_, i) =>
-    [...byNode].map(([node, containers]) => ({
-      ...{ node, ts: site.zonedAgo(20 + i * 60) },
-      containers: containers.map(({ workload, pod }) => minuteOf(workload, pod, i / 10, minute.get(pod.name))),
-    })),
-  ).flat()
-  await site.postAll('/pod/compute/history/batch', posts)
+  await site.postAll('/pod/compute/history/batch', minutePosts(nodes, workloads, minutes, minute, site.zonedAgo))
 }
 
 export async function postNodeFacts(site: Site, nodes: readonly string[]): Promise<void> {

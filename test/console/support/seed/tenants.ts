@@ -1,8 +1,8 @@
 /** One large namespace: 25 tenants with 300 workloads and 3 000 pods, a quarter of them on one node. */
-import { makeWorkload, type Placement, type Pod, pick, type Workload } from './cluster.ts'
+import { makeWorkload, nodeName, Placement, type Pod, pick, type Workload } from './cluster.ts'
 import { ROLES, TENANTS } from './names.ts'
 import { type Package, STACKS } from './packages.ts'
-import { computeKey, denialOf, type Overrides } from './runtime.ts'
+import { computeKey, denialOf, minutePosts, type Overrides } from './runtime.ts'
 import type { Site } from './site.ts'
 import { runtimeKey } from './supply-chain.ts'
 
@@ -15,6 +15,7 @@ const ON_BUSY_NODE = 4
 const HOUR_SECS = 3_600
 const CULPRITS = 10
 const NS_PER_MS = 1_000_000
+const MS_PER_SECOND = 1_000
 
 export function makeTenants(placement: Placement): Workload[] {
   let made = 0
@@ -51,6 +52,13 @@ export function waits(workloads: readonly Workload[]): Overrides {
     }),
   )
   return { sample: new Map(), minute: new Map(all) }
+}
+
+/** Minutes of the containers on the busy node, as its agent posts them now: findings are of the last five. */
+export function newMinutes(nodes: number, minutes: number): object[] {
+  const tenants = makeTenants(new Placement(nodes))
+  const ago = (secs: number) => new Date(Date.now() - secs * MS_PER_SECOND).toISOString()
+  return minutePosts([nodeName(BUSY_NODE)], tenants, minutes, waits(tenants).minute, ago)
 }
 
 const DENIED = [
