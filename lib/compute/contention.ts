@@ -13,7 +13,7 @@ export const MAX_MINUTES_WITHOUT_NODE = 60
  * Up to this many minutes all pairs are read by time and then sorted by wait. A victim has about ten pairs a minute, so
  * for longer times the longest waits are looked up instead.
  */
-const MAX_MINUTES_BY_TIME = 360
+export const MAX_MINUTES_BY_TIME = 360
 
 const id = z.int()
 
@@ -43,15 +43,20 @@ const pairColumns = (pair: string) =>
     ', ',
   )
 
+const ASKED = `
+  with asked as materialized (
+    select a.node, a.namespace, a.pod_uid,
+           greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
+    from (
+      select $1::text as node, $2::text as namespace, $3::text as pod_uid, $4::integer as minutes,
+             $5::integer as days) a)`
+
 /**
  * The order in the inner select forces the index by time, whatever the planner estimates for a new day. The lateral
  * joins force nested loops, so victims come in order and reading stops at the limit.
  */
 const byTime = (victims: string, filter = 'true') => `
-  with asked as materialized (
-    select a.node, a.namespace,
-           greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
-    from (select $1::text as node, $2::text as namespace, $3::integer as minutes, $4::integer as days) a)
+  ${ASKED}
   select *
   from (
     select ${pairColumns('p')}
@@ -61,19 +66,16 @@ const byTime = (victims: string, filter = 'true') => `
       select w.*
       from (select p.* from compute_contention p where p.victim_id = c.id and p.ts >= a.since order by p.ts offset 0) w
       order by w.wait_ns desc, w.id desc
-      limit ${MAX_PAIRS_OF_VICTIM}) p
+      limit $6::integer) p
     where ${filter}
     limit ${MAX_PAIRS}) p
   order by p.victim_container_uid, p.wait_ns desc, p.id desc`
 
 const BY_WEIGHT = `
-  with asked as materialized (
-    select a.node, a.namespace,
-           greatest(now() at time zone 'utc' - make_interval(mins => a.minutes), retention_start(a.days)) as since
-    from (select $1::text as node, $2::text as namespace, $3::integer as minutes, $4::integer as days) a)
+  ${ASKED}
   select ${pairColumns('(p.pair)')}
   from asked a
-  cross join lateral compute_heaviest(a.node, a.namespace, a.since, ${MAX_PAIRS_OF_VICTIM}, ${MAX_PAIRS})
+  cross join lateral compute_heaviest(a.node, a.namespace, a.since, $6::integer, ${MAX_PAIRS})
     with ordinality p(container_id, pair, n)
   cross join lateral (select c.* from compute_container c where c.id = p.container_id offset 0) c
   order by p.n`
@@ -86,29 +88,47 @@ const reader = (rows: string) => ({
 const OF_NODE = reader(byTime('c.node = a.node'))
 const OF_NAMESPACE = reader(byTime('c.namespace = a.namespace'))
 const OF_BOTH = reader(byTime('c.node = a.node', 'c.namespace = a.namespace'))
+const OF_POD = reader(
+  byTime(
+    'c.pod_uid = a.pod_uid',
+    '(a.node is null or c.node = a.node) and (a.namespace is null or c.namespace = a.namespace)',
+  ),
+)
 const HEAVIEST = reader(BY_WEIGHT)
 
 interface ContentionQuestion {
-  /** Null for any; node, namespace or both are set. */
+  /** Null for any; one of the three is set. */
   readonly node: string | null
   readonly namespace: string | null
+  readonly podUid: string | null
   readonly minutes: number
+  /** Pairs of a victim. */
+  readonly perVictim: number
   /** Days that waits are kept; 0 sets no limit. */
   readonly retentionDays: number
 }
 
 /**
- * Returns the pairs of a node or namespace as a JSON object: by victim, the longest wait first
+ * Returns the pairs of a node, namespace or pod as a JSON object: by victim, the longest wait first
  * (docs/contract.md#compute).
  */
-export async function readContention(
-  db: Database,
-  { node, namespace, minutes, retentionDays }: ContentionQuestion,
-): Promise<Buffer> {
-  const within = Math.min(minutes, node === null ? MAX_MINUTES_WITHOUT_NODE : minutes)
-  const byFilter = node === null ? OF_NAMESPACE : namespace === null ? OF_NODE : OF_BOTH
-  const { joined, plain } = within > MAX_MINUTES_BY_TIME ? HEAVIEST : byFilter
-  const [row] = await db.read((sql) => joined(sql, node, namespace, within, retentionDays).raw())
-  const pairs = joinedPage(Pair, row!) ?? (await plain(db.read, node, namespace, within, retentionDays))
+export async function readContention(db: Database, question: ContentionQuestion): Promise<Buffer> {
+  const { node, namespace, podUid, minutes, perVictim, retentionDays } = question
+  const within = Math.min(minutes, mostMinutes(question))
+  const { joined, plain } = readerOf(question, within)
+  const values = [node, namespace, podUid, within, retentionDays, perVictim] as const
+  const [row] = await db.read((sql) => joined(sql, ...values).raw())
+  const pairs = joinedPage(Pair, row!) ?? (await plain(db.read, ...values))
   return Buffer.concat([Buffer.from('{"pairs":'), asArray(pairs), Buffer.from('}')])
+}
+
+function mostMinutes({ node, podUid }: ContentionQuestion): number {
+  if (podUid !== null) return MAX_MINUTES_BY_TIME
+  return node === null ? MAX_MINUTES_WITHOUT_NODE : Number.POSITIVE_INFINITY
+}
+
+function readerOf({ node, namespace, podUid }: ContentionQuestion, minutes: number) {
+  if (podUid !== null) return OF_POD
+  if (minutes > MAX_MINUTES_BY_TIME) return HEAVIEST
+  return node === null ? OF_NAMESPACE : namespace === null ? OF_NODE : OF_BOTH
 }

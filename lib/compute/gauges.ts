@@ -62,10 +62,10 @@ const inSeconds = (record: z.ZodObject, alias: string) =>
 
 // A pod of the same name may be a different one, in another namespace or an earlier one, so namespace and uid are
 // compared where they are known. `offset 0` makes the planner look up each pod by index, whatever it estimates.
-const CONTAINERS = `
+const containersWhere = (condition: string, limit: string) => `
   select ${inSeconds(LatestContainer, 'l')}
   from compute_latest l
-  where l.namespace = $1
+  where l.namespace = $1 and ${condition}
     and least(l.ts, l.updated_at) > now() at time zone 'utc'
       - make_interval(secs => ${LIVE_INTERVALS} * l.interval_ms / 1000.0 + ${LIVE_SECS})
     and not exists (
@@ -74,48 +74,74 @@ const CONTAINERS = `
         and coalesce(p.pod_uid, l.pod_uid) = l.pod_uid
       offset 0)
   order by l.pod_name, l.container, l.container_uid
-  limit ${MAX_LATEST}`
+  limit ${limit}`
+
+/** Of pods whose record names the workload; a bare pod is a workload of the kind `Pod` with its own name. */
+const OF_WORKLOAD = `exists (
+      select from pod w
+      where w.pod_name = l.pod_name and w.pod_namespace = l.namespace and coalesce(w.pod_uid, l.pod_uid) = l.pod_uid
+        and coalesce(w.workload_kind, 'Pod') = coalesce($2::text, w.workload_kind, 'Pod')
+        and coalesce(w.workload_name, w.pod_name) = coalesce($3::text, w.workload_name, w.pod_name)
+      offset 0)`
 
 /**
  * Reads both lists in one statement, so that containers and nodes are of the same snapshot. `offset 0` makes the
- * planner look up each node by index.
+ * planner look up each node by index. `plain` reads the same row by row, each container with its node: for values that
+ * joined columns cannot carry.
  */
-const joined = fixed(`
-  with t as materialized (${CONTAINERS}),
-  n as materialized (
-    select m.*
-    from (select distinct t.node from t) d
-    cross join lateral (select ${inSeconds(LatestNode, 'c')} from compute_node c where c.node = d.node offset 0) m
-    order by m.node)
-  select a.*, b.*
-  from (select ${joinedColumns(LatestContainer, 't')} from t) a
-  cross join (select ${joinedColumns(LatestNode, 'n')} from n) b`)
+const reader = (containers: string) => ({
+  joined: fixed(`
+    with t as materialized (${containers}),
+    n as materialized (
+      select m.*
+      from (select distinct t.node from t) d
+      cross join lateral (select ${inSeconds(LatestNode, 'c')} from compute_node c where c.node = d.node offset 0) m
+      order by m.node)
+    select a.*, b.*
+    from (select ${joinedColumns(LatestContainer, 't')} from t) a
+    cross join (select ${joinedColumns(LatestNode, 'n')} from n) b`),
+  plain: fixed(`
+    select ${plainColumns(LatestContainer, 't')}, ${plainColumns(LatestNode, 'n')}
+    from (${containers}) t
+    left join lateral (select ${inSeconds(LatestNode, 'c')} from compute_node c where c.node = t.node offset 0) n on true
+    order by t.pod_name, t.container, t.container_uid`),
+})
 
-/** The same, row by row, each container with its node: for values that joined columns cannot carry. */
-const plain = fixed(`
-  select ${plainColumns(LatestContainer, 't')}, ${plainColumns(LatestNode, 'n')}
-  from (${CONTAINERS}) t
-  left join lateral (select ${inSeconds(LatestNode, 'c')} from compute_node c where c.node = t.node offset 0) n on true
-  order by t.pod_name, t.container, t.container_uid`)
+const ofNamespace = reader(containersWhere('true', '$2::integer'))
+const ofWorkload = reader(containersWhere(OF_WORKLOAD, '$4::integer'))
 
 const CONTAINER_COLUMNS = Object.keys(LatestContainer.shape).length
 /** Joined rows begin with two numbers, before their columns. */
 const FIRST_OF_NODES = 2 + CONTAINER_COLUMNS
 
+export interface LatestQuestion {
+  readonly namespace: string
+  /** Null for any. */
+  readonly kind: string | null
+  readonly workload: string | null
+  readonly limit: number
+}
+
 /**
  * Returns a JSON object: the live containers of a namespace by pod and container, and their nodes by name
  * (docs/contract.md#compute).
  */
-export const readLatest = sharedRead<string>(async (db, namespace) => {
-  const [row] = await db.read((sql) => joined(sql, namespace).raw())
+export const readLatest = (db: Database, { namespace, kind, workload, limit }: LatestQuestion): Promise<Buffer> =>
+  sharedLatest(db, JSON.stringify([namespace, limit, kind, workload]))
+
+const sharedLatest = sharedRead<string>(async (db, asked) => {
+  const [namespace, limit, kind, workload] = JSON.parse(asked) as [string, number, string | null, string | null]
+  const isOfAll = kind === null && workload === null
+  const { joined, plain } = isOfAll ? ofNamespace : ofWorkload
+  const values = isOfAll ? [namespace, limit] : [namespace, kind, workload, limit]
+  const [row] = await db.read((sql) => joined(sql, ...values).raw())
   const containers = joinedPage(LatestContainer, row!)
   const nodes = joinedPage(LatestNode, row!, [], FIRST_OF_NODES)
-  if (containers === null || nodes === null) return readPlain(db, namespace)
+  if (containers === null || nodes === null) return asPlain(await db.read((sql) => plain(sql, ...values).raw()))
   return answer(asArray(containers), asArray(nodes))
 })
 
-async function readPlain(db: Database, namespace: string): Promise<Buffer> {
-  const rows: readonly RawRow[] = await db.read((sql) => plain(sql, namespace).raw())
+function asPlain(rows: readonly RawRow[]): Buffer {
   const nodes = new Map<string, RawRow>()
   for (const row of rows) {
     const node = row[CONTAINER_COLUMNS]

@@ -84,6 +84,38 @@ test('GET /compute/contention 200: both filters apply, a blank filter is ignored
       )
 })
 
+test('GET /compute/contention 200: the pairs of one pod, wherever it ran, with the other filters', async () => {
+  const of = (pod_uid: string, waits: number[], fields: object = {}) =>
+    minute({ pod_uid, blame: waits.map((wait) => culprit(wait)), ...fields })
+  await keep(app, [of('one', [1, 2]), of('two', [3]), of('one', [4], { namespace: 'else' })], { node: 'node-1' })
+  await keep(app, [of('one', [5])], { node: 'node-2', ts: inSecs(-340 * 60) })
+  for (const [filter, expected] of [
+    [{ pod_uid: 'one' }, [4, 2, 1]],
+    [{ pod_uid: 'one', per_victim: 1 }, [4, 2]],
+    [{ pod_uid: 'one', namespace: 'else' }, [4]],
+    [{ pod_uid: 'one', node: 'node-2' }, []],
+    [{ pod_uid: 'one', node: 'node-2', minutes: LONG }, [5]],
+    [{ pod_uid: 'nobody' }, []],
+  ] as const)
+    assert.deepEqual(
+      waits(await pairs(app, filter)).sort((a, b) => b - a),
+      expected,
+      JSON.stringify(filter),
+    )
+})
+
+test('GET /compute/contention 200: `per_victim` takes the longest waits of each victim, in short and long windows', async () => {
+  const blame = Array.from({ length: 5 }, (_, i) => culprit(i + 1))
+  await keep(app, [minute({ container_uid: 'a', blame }), minute({ container_uid: 'b', blame })])
+  for (const minutes of [5, LONG])
+    for (const [per_victim, expected] of [
+      [2, [5, 4, 5, 4]],
+      [0, [5, 5]],
+      [999, [5, 4, 3, 2, 1, 5, 4, 3, 2, 1]],
+    ] as const)
+      assert.deepEqual(waits(await pairs(app, { node: 'node-a', minutes, per_victim })), expected)
+})
+
 test('GET /compute/contention 200: the default is 5 minutes, the greatest 60 without a node and 10080 with one', async () => {
   const c = minute()
   const sent: [wait: number, ago: number][] = [
@@ -204,6 +236,9 @@ test('GET /compute/contention 400: without a namespace and a node, and with minu
     '?minutes=5',
     '?namespace=&node=%20',
     '?namespace=a%00b',
+    '?pod_uid=%20',
+    '?pod_uid=a%00b',
+    '?node=n&per_victim=few',
     '?node=n&minutes=few',
     '?node=n&minutes=',
   ]) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { beforeEach, describe, test } from 'node:test'
+import { after, beforeEach, describe, test } from 'node:test'
 import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
 import { culprit, latest, nodes, sample, take } from './posts.ts'
@@ -203,6 +203,65 @@ test('GET /compute/latest 200: the first 5000 containers', async () => {
   )
 })
 
+describe('containers of a workload', () => {
+  const shown = async (query: string) => {
+    const { json, status, text } = await app.get(`${PATH}?namespace=shop&${query}`)
+    assert.equal(status, 200, text)
+    return {
+      pods: json.containers.map(({ pod_name }: { pod_name: string }) => pod_name),
+      nodes: json.nodes.map(({ node }: { node: string }) => node),
+    }
+  }
+  const pod = (pod_name: string, fields: object) =>
+    sql`insert into pod ${sql({ pod_name, pod_namespace: 'shop', pod_ip: '', pod_ips: '{}', time_stamp: '2026-01-01', node_name: 'n', is_dead: false, ...fields })}`
+  const names = ['api-1', 'api-2', 'api-of-before', 'bare', 'elsewhere', 'web-1', 'web-job']
+
+  beforeEach(async () => {
+    await sql`truncate pod, pod_address`
+    for (const node of ['node-1', 'node-2']) {
+      const there = names.filter((name) => (name === 'api-2' || name === 'bare') === (node === 'node-2'))
+      const samples = there.map((pod_name) => sample({ pod_name, pod_uid: `uid-${pod_name}` }))
+      await take(app, samples, { node })
+    }
+    const of = (workload_kind: string, workload_name: string) => ({ workload_kind, workload_name })
+    await pod('api-1', of('Deployment', 'api'))
+    await pod('api-2', { ...of('Deployment', 'api'), pod_uid: 'uid-api-2' })
+    await pod('api-of-before', { ...of('Deployment', 'api'), pod_uid: 'uid-of-another-pod' })
+    await pod('bare', {})
+    await pod('elsewhere', { ...of('Deployment', 'api'), pod_namespace: 'other' })
+    await pod('web-1', of('Deployment', 'web'))
+    await pod('web-job', of('Job', 'web'))
+  })
+  after(() => sql`truncate pod, pod_address`)
+
+  test('GET /compute/latest 200: of pods whose record names it, and their nodes', async () => {
+    for (const [query, pods, nodes] of [
+      ['kind=Deployment&workload=api', ['api-1', 'api-2'], ['node-1', 'node-2']],
+      ['kind=Deployment', ['api-1', 'api-2', 'web-1'], ['node-1', 'node-2']],
+      ['workload=web', ['web-1', 'web-job'], ['node-1']],
+      ['kind=Pod', ['bare'], ['node-2']],
+      ['kind=Pod&workload=bare', ['bare'], ['node-2']],
+      ['workload=bare&kind=%20', ['bare'], ['node-2']],
+      ['kind=deployment', [], []],
+      ['kind=&workload=', names, ['node-1', 'node-2']],
+    ] as const)
+      assert.deepEqual(await shown(query), { pods, nodes }, query)
+  })
+
+  test('GET /compute/latest 200: the first `limit` of them, with their nodes', async () => {
+    assert.deepEqual(await shown('limit=1'), { pods: ['api-1'], nodes: ['node-1'] })
+    assert.deepEqual(await shown('workload=web&limit=1'), { pods: ['web-1'], nodes: ['node-1'] })
+    assert.equal((await shown('limit=0')).pods.length, 1)
+    assert.equal((await shown('limit=1000000')).pods.length, names.length)
+  })
+
+  test('GET /compute/latest 200: names that need escaping', async () => {
+    await take(app, [sample({ pod_name: 'odd\u001f', pod_uid: 'u' })])
+    await pod('odd\u001f', { workload_kind: 'Job', workload_name: 'odd\u001f' })
+    assert.deepEqual(await shown('workload=odd%1F'), { pods: ['odd\u001f'], nodes: ['node-a'] })
+  })
+})
+
 test('GET /compute/latest 200: a node that was deleted is left out', async () => {
   await take(app, [sample()], { node: 'gone' })
   await take(app, [sample()], { node: 'there' })
@@ -238,6 +297,14 @@ test('GET /compute/latest 200: names that need escaping are returned unchanged a
     hosts.map(({ node }) => node),
     ['n\u001f2', 'né'],
   )
+})
+
+test('GET /compute/latest 400: filters with U+0000 and a limit that is no integer', async () => {
+  for (const query of ['kind=a%00b', 'workload=a%00b', 'limit=', 'limit=few', 'limit=1.5']) {
+    const { status, text } = await app.get(`${PATH}?namespace=shop&${query}`)
+    assert.equal(status, 400, query)
+    assert.match(text, /^Query deserialize error: (kind|workload|limit): /)
+  }
 })
 
 test('GET /compute/latest 400: without a namespace, in plain text', async () => {

@@ -315,10 +315,14 @@ const examples: Record<string, Example[]> = {
     { path: '/compute/contention?node=node-7&namespace=ns-7', isCounted: true },
     { path: '/compute/contention?node=node-7&minutes=10080', isOpaque: true },
     { path: '/compute/contention?namespace=odd', statements: 2, isCounted: true },
+    { path: '/compute/contention?pod_uid=uid-7&minutes=360', isCounted: true },
+    { path: '/compute/contention?pod_uid=uid-7&node=node-7&namespace=ns-7&per_victim=5', isCounted: true },
   ],
   'GET /compute/latest': [
     { path: '/compute/latest?namespace=ns-7', expiring: ['compute_latest'] },
     { path: '/compute/latest?namespace=odd', statements: 2, expiring: ['compute_latest'] },
+    { path: '/compute/latest?namespace=ns-7&kind=Deployment&workload=web-7', expiring: ['compute_latest'] },
+    { path: '/compute/latest?namespace=ns-7&workload=web-7&limit=10', expiring: ['compute_latest'] },
   ],
   'GET /compute/nodes': [{ path: '/compute/nodes', isWhole: true }],
   // What these read is counted with data: test/compute/workloads.get.test.ts and test/runtime/unshipped.get.test.ts.

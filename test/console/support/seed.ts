@@ -26,8 +26,10 @@ import { makeManyWorkloads, makeWorkloads, nodeName, Placement } from './seed/cl
 import { countFlows, foldMinutes, recordJobs, refreshSupplyChain, storeProfiles } from './seed/derive.ts'
 import { copyFlows, edgesOf } from './seed/flows.ts'
 import { hostileWorkloads, postHostile } from './seed/hostile.ts'
+import { copyProfiles, MANY_PACKAGES, postManyImages } from './seed/many.ts'
 import { postPods } from './seed/pods.ts'
 import {
+  postBatches,
   postCompute,
   postDrains,
   postFiles,
@@ -39,6 +41,7 @@ import {
 import { openSite } from './seed/site.ts'
 import { makeStory, SILENT_NODES } from './seed/story.ts'
 import { postImages } from './seed/supply-chain.ts'
+import { makeTenants, manyDenials, manyFiles, waits } from './seed/tenants.ts'
 
 export interface SeedScale {
   readonly nodes: number
@@ -125,19 +128,59 @@ export async function seedCluster(
 }
 
 const PODS_PER_NODE = 110
-const FLOWS_OF_PODS = 20_000
+/** Each edge has one or two flows; each pod has one of DNS, with its mirror. */
+const FLOWS_OF_PODS = 220_000
+const MINUTES_OF_PODS = 5
+const COPIED_PROFILES = 4_000
 
-/** A cluster with a given number of pods and little else: owners, images and a few flows, at 110 pods per node. */
-export async function seedPods(connection: Connection, pods: number): Promise<void> {
+/**
+ * A cluster with a given number of pods, about 110 per node: their owners, images with long reports and a few flows.
+ * One namespace is large, one of its workloads too, and one node has eight times as many pods. Everything is known of
+ * that namespace, and little else of the others.
+ */
+export async function seedPods(
+  connection: Connection,
+  pods: number,
+  note: (step: string) => void = () => {},
+): Promise<void> {
   const site = await openSite(connection)
   try {
-    const workloads = makeManyWorkloads(new Placement(Math.ceil(pods / PODS_PER_NODE)), pods)
+    await site.sql`set synchronous_commit = off`
+    const nodes = Math.ceil(pods / PODS_PER_NODE)
+    const placement = new Placement(nodes)
+    const tenants = makeTenants(placement)
+    const others = makeManyWorkloads(placement, pods - tenants.reduce((sum, one) => sum + one.pods.length, 0))
+    const workloads = [...tenants, ...others]
+    const names = Array.from({ length: nodes }, (_, i) => nodeName(i))
     await postPods(site, workloads)
-    await copyFlows(site.sql, edgesOf(workloads, workloads[0]!), FLOWS_OF_PODS, Date.now())
+    note('pods')
+    const dns = { ...others[0]!, pods: others[0]!.pods.slice(0, 1) }
+    await copyFlows(site.sql, edgesOf(workloads, dns), FLOWS_OF_PODS, Date.now())
     await site.sql`analyze`
+    note('flows')
     await countFlows(site, { isNew: true })
+    note('edges')
+    await postManyImages(site, workloads)
+    note('images')
+    await postSyscalls(site, tenants)
+    await postFiles(site, tenants)
+    await postBatches(site, '/runtime/executables', manyFiles(site, tenants, MANY_PACKAGES))
+    await postNodeFacts(site, names)
+    await postNodeProfiles(site, await putProfiles(site, tenants), names, names.slice(-3))
     await age(site, PAST_DAYS)
+    await site.sql`analyze`
+    note('past')
+    await postDrains(site, names, manyDenials(site, tenants))
+    await postCompute(site, tenants, names, MINUTES_OF_PODS, waits(tenants))
+    note('present')
+    await site.sql`analyze`
+    await foldMinutes(site)
+    await refreshSupplyChain(site)
+    note('refresh')
+    await storeProfiles(site, tenants)
+    await copyProfiles(site, COPIED_PROFILES)
     await recordJobs(site)
+    note('profiles')
     await site.sql`analyze`
   } finally {
     await site.end()

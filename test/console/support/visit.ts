@@ -38,8 +38,11 @@ export interface Visits {
   walk(options?: PageOptions): Promise<Walk>
   /** Visits the page in both themes and two widths; fails on any fault or violation of axe-core. */
   looksRight(path: string, options?: PageOptions): Promise<void>
-  /** Visits the page, and fails if it needs more requests or bytes than allowed. Returns the measurements. */
-  keepsBounds(path: string): Promise<Taken>
+  /**
+   * Visits the page, and fails if it needs more requests or bytes than allowed, or shows fewer than `minRows` rows
+   * (elements that match `rows`). Returns the measurements. Repeated requests of pages that poll count for bytes only.
+   */
+  keepsBounds(path: string, minRows?: number, rows?: string): Promise<Taken>
 }
 
 export interface Walk {
@@ -55,11 +58,16 @@ export interface Taken {
   readonly bytes: number
   /** Time until the page shows more than placeholders. */
   readonly firstContentMs: number
+  /** Rendered rows: long tables render those in sight. */
+  readonly rows: number
 }
 
 /** Something to read below the heading: a table, a list, a line of text. */
 const HAS_CONTENT = `document.querySelector('main h1') !== null &&
   document.querySelector('main :is(table, canvas, ul, ol, dl, .empty, .card, .lead, .looks, .verdict)') !== null`
+
+/** Rows of tables. */
+const ROWS = 'main tbody tr[data-index]'
 
 /** Starts the broker and the browser before the tests of a file, and stops them after it. */
 export function visits(databaseUrl: () => Promise<string> = () => seededDatabase('cluster')): Visits {
@@ -118,31 +126,38 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
         await opened.close()
       }
     },
-    async keepsBounds(path) {
+    async keepsBounds(path, minRows = 0, rowSelector = ROWS) {
       const opened = await openPage(browser, 'about:blank')
       const { page } = opened
       const asked: string[] = []
       let bytes = 0
       const session = await page.context().newCDPSession(page)
       await session.send('Network.enable')
-      const own = new Set<string>()
+      const own = new Map<string, string>()
+      const answered = new Set<string>()
       session.on('Network.requestWillBeSent', ({ requestId, request }) => {
         if (new URL(request.url).pathname.startsWith('/console/')) return
-        own.add(requestId)
-        asked.push(request.url)
+        own.set(requestId, request.url)
+        if (!answered.has(request.url)) asked.push(request.url)
       })
       session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
-        if (own.has(requestId)) bytes += encodedDataLength
+        const url = own.get(requestId)
+        if (url === undefined) return
+        bytes += encodedDataLength
+        answered.add(url)
       })
       const startedAt = performance.now()
       await page.goto(`${broker.url}/console/${path}`, { waitUntil: 'commit' })
       while (!(await evaluate<boolean>(page, HAS_CONTENT))) await page.waitForTimeout(LOOK_MS / 3)
       const firstContentMs = Math.round(performance.now() - startedAt)
       await settled(page)
+      const rows = await page.locator(rowSelector).count()
+      const said = minRows > rows ? await textOf(page, 'main') : ''
       await page.context().close()
       assert.ok(asked.length <= MAX_REQUESTS, `${path} asked ${asked.join('\n')}`)
       assert.ok(bytes <= MAX_BYTES, `${path} read ${bytes} bytes`)
-      return { requests: asked.length, bytes, firstContentMs }
+      assert.ok(rows >= minRows, `${path} shows ${rows} rows, not ${minRows} or more: ${said}`)
+      return { requests: asked.length, bytes, firstContentMs, rows }
     },
   }
 }

@@ -3,11 +3,7 @@ import test from 'node:test'
 import { inputText, typedTime } from '../../../wrangler-free-deploy/console/pages/workload/changes/dates.ts'
 import { type Diff, partsOf } from '../../../wrangler-free-deploy/console/pages/workload/changes/rows.ts'
 import { caveatsOf, fitText } from '../../../wrangler-free-deploy/console/pages/workload/compute/sizing-rows.ts'
-import {
-  containersOfPods,
-  waitsOf,
-  waitText,
-} from '../../../wrangler-free-deploy/console/pages/workload/compute/waits.ts'
+import { waitsOf, waitText } from '../../../wrangler-free-deploy/console/pages/workload/compute/waits.ts'
 import {
   type Edge,
   flowsQuery,
@@ -153,15 +149,6 @@ test('waits of a victim for a culprit add up, and those of others are left out',
   assert.deepEqual(
     [row!.victim, row!.minutes, row!.count, waitText(row!.waitNs), row!.lastSeen],
     ['web-1/web', 2, 4, '6.0 s', '2026-11-27T10:01:00Z'],
-  )
-  const latest = [
-    { pod_name: 'web-2', container: 'a' },
-    { pod_name: 'web-1', container: 'b' },
-    { pod_name: 'api-1', container: 'a' },
-  ]
-  assert.deepEqual(
-    containersOfPods(latest as never, new Set(['web-1', 'web-2'])).map(({ pod_name }) => pod_name),
-    ['web-1', 'web-2'],
   )
 })
 

@@ -87,7 +87,9 @@ export interface paths {
   }
   '/compute/contention': {
     get: {
-      parameters: { query?: { namespace?: string; node?: string; minutes?: number } }
+      parameters: {
+        query?: { namespace?: string; node?: string; pod_uid?: string; minutes?: number; per_victim?: number }
+      }
       responses: { 200: { content: { 'application/json': components['schemas']['ComputeContention'] } } }
     }
   }
@@ -105,7 +107,7 @@ export interface paths {
   }
   '/compute/latest': {
     get: {
-      parameters: { query: { namespace: string } }
+      parameters: { query: { namespace: string; kind?: string; workload?: string; limit?: number } }
       responses: { 200: { content: { 'application/json': components['schemas']['ComputeLatest'] } } }
     }
   }

@@ -7,6 +7,9 @@ const HASH_CHARS = 'bcdfghjklmnpqrstvwxz2456789'
 const FIRST_NETWORK = 64
 const NETWORKS = 256
 const FIRST_PLACE = 2
+/** Pods per network. A node with more pods has several networks, NEXT_NETWORK apart. */
+const PLACES = 250
+const NEXT_NETWORK = 40
 /** One in this many pods has an agent that does not record all syscalls. */
 const LESS_CAPTURED = 40
 
@@ -90,10 +93,11 @@ export class Placement {
 
   pod(name: string, node = this.#next % this.#nodes): Pod {
     this.#next++
-    const place = FIRST_PLACE + (this.#placed.get(node) ?? 0)
-    this.#placed.set(node, place - FIRST_PLACE + 1)
-    const network = `10.${FIRST_NETWORK + Math.floor(node / NETWORKS)}.${node % NETWORKS}`
-    return { name, uid: uidOf(name), ip: `${network}.${place}`, node: nodeName(node) }
+    const placed = this.#placed.get(node) ?? 0
+    this.#placed.set(node, placed + 1)
+    const first = FIRST_NETWORK + Math.floor(node / NETWORKS) + NEXT_NETWORK * Math.floor(placed / PLACES)
+    const ip = `10.${first}.${node % NETWORKS}.${FIRST_PLACE + (placed % PLACES)}`
+    return { name, uid: uidOf(name), ip, node: nodeName(node) }
   }
 }
 
@@ -120,7 +124,15 @@ export function makeManyWorkloads(placement: Placement, pods: number): Workload[
 /** Copies are regions. */
 const REGIONS = ['', 'us', 'ap', 'sa', 'af', 'me', 'ca', 'au', 'jp']
 
-function makeWorkload(placement: Placement, team: string, thing: string, role: Role, copy: number): Workload {
+/** A workload in the nth region; `nodeOf` says where its pods run, by default in turn. */
+export function makeWorkload(
+  placement: Placement,
+  team: string,
+  thing: string,
+  role: Role,
+  copy = 0,
+  nodeOf: (i: number) => number | undefined = () => undefined,
+): Workload {
   const region = REGIONS[copy]!
   const namespace = region === '' ? team : `${team}-${region}`
   const name = [thing, role.name, region].filter((part) => part !== '').join('-')
@@ -129,7 +141,7 @@ function makeWorkload(placement: Placement, team: string, thing: string, role: R
     ...{ namespace, kind: role.kind, name, thing, role, container: role.name },
     image: SHARED[role.name] ?? imageOf(`${team}/${thing}`, `v2.${minor}.${pick(`${thing}-patch`, 9)}`),
     level: pick(name, LESS_CAPTURED) === 0 ? 'low' : 'full',
-    pods: Array.from({ length: role.pods }, (_, i) => placement.pod(podName(role.kind, name, i))),
+    pods: Array.from({ length: role.pods }, (_, i) => placement.pod(podName(role.kind, name, i), nodeOf(i))),
   }
 }
 

@@ -60,6 +60,12 @@ export const TEAMS: Readonly<Record<string, readonly string[]>> = {
   warranty: ['coverage', 'repair', 'sparepart'],
 }
 
+/** Tenants of one namespace that is larger than those of teams. */
+export const TENANTS: readonly string[] = (
+  'acorn alder aspen beech birch cedar chestnut cypress elderberry elm fir hazel hawthorn hemlock holly juniper larch ' +
+  'linden maple oak pine poplar rowan spruce willow'
+).split(' ')
+
 /** The workloads of a thing, with kind, number of pods and port. */
 export interface Role {
   readonly name: string

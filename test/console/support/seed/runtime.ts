@@ -31,6 +31,10 @@ export const syscallsOf = (name: string): string[] => [
 const chunks = <T>(all: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
 
+/** Posts a list in several bodies. */
+export const postBatches = (site: Site, path: string, entries: readonly object[]) =>
+  site.postAll(path, chunks(entries, ENTRIES))
+
 export async function postSyscalls(site: Site, workloads: readonly Workload[]): Promise<void> {
   const entries = workloads.flatMap(({ namespace, name, pods }) =>
     pods.map((pod) => ({
@@ -55,13 +59,13 @@ function gapsOf(site: Site, name: string, node: string): object {
 
 export async function postFiles(site: Site, workloads: readonly Workload[]): Promise<void> {
   const files = workloads.flatMap((workload) => ranFiles(site, workload))
-  await site.postAll('/runtime/executables', chunks(files, ENTRIES))
+  await postBatches(site, '/runtime/executables', files)
   // One workload in thirty was not watched at all.
   const watched = workloads.filter(({ name }) => pick(`${name}/watched`, 30) > 0)
   const heartbeats = watched.flatMap((workload) =>
     workload.pods.map(({ node }, i) => heartbeat(site, workload, i, gapsOf(site, workload.name, node))),
   )
-  await site.postAll('/runtime/coverage', chunks(heartbeats, ENTRIES))
+  await postBatches(site, '/runtime/coverage', heartbeats)
   const checks = watched.flatMap((workload) => {
     const seen = { first_seen: site.ago(19 * 24 * HOUR_SECS), last_seen: site.ago(HOUR_SECS) }
     const check = (capability: string, granted: boolean, count: number) => ({
@@ -73,7 +77,7 @@ export async function postFiles(site: Site, workloads: readonly Workload[]): Pro
       ...(pick(`${workload.name}/denied`, 25) === 0 ? [check('SYS_PTRACE', false, 4)] : []),
     ]
   })
-  await site.postAll('/runtime/capabilities', chunks(checks, ENTRIES))
+  await postBatches(site, '/runtime/capabilities', checks)
 }
 
 const profileName = ({ kind, name }: Workload) => `${kind.toLowerCase()}-${name}`
@@ -189,6 +193,31 @@ export interface Overrides {
   readonly minute: ReadonlyMap<string, object>
 }
 
+type Placed = { readonly workload: Workload; readonly pod: Workload['pods'][number] }
+
+function placedOn(nodes: readonly string[], workloads: readonly Workload[]): ReadonlyMap<string, readonly Placed[]> {
+  const byNode = new Map<string, Placed[]>(nodes.map((node) => [node, []]))
+  for (const workload of workloads) for (const pod of workload.pods) byNode.get(pod.node)?.push({ workload, pod })
+  return byNode
+}
+
+/** Request bodies with the last minutes of the containers on these nodes. `ago` returns the time a number of seconds ago. */
+export function minutePosts(
+  nodes: readonly string[],
+  workloads: readonly Workload[],
+  minutes: number,
+  minute: Overrides['minute'],
+  ago: (secs: number) => string,
+): object[] {
+  const byNode = [...placedOn(nodes, workloads)]
+  return Array.from({ length: minutes }, (_, i) =>
+    byNode.map(([node, containers]) => ({
+      ...{ node, ts: ago(20 + i * 60) },
+      containers: containers.map(({ workload, pod }) => minuteOf(workload, pod, i / 10, minute.get(pod.name))),
+    })),
+  ).flat()
+}
+
 /** The latest sample of every node and container, and the last minutes of each. */
 export async function postCompute(
   site: Site,
@@ -197,26 +226,16 @@ export async function postCompute(
   minutes: number,
   { sample, minute }: Overrides,
 ): Promise<void> {
-  const byNode = new Map<string, { workload: Workload; pod: Workload['pods'][number] }[]>(
-    nodes.map((node) => [node, []]),
-  )
-  for (const workload of workloads) for (const pod of workload.pods) byNode.get(pod.node)?.push({ workload, pod })
   await site.postAll(
     '/pod/compute/batch',
-    [...byNode].map(([node, containers]) => ({
+    [...placedOn(nodes, workloads)].map(([node, containers]) => ({
       ...{ node, ts: site.zonedAgo(2), interval_ms: 5_000, contention_loaded: true, ctxt_per_sec: 9_000 },
       node_pressure: { cpu_some10: 2 + pick(node, 12), cpu_full10: 0.4, mem_some10: 0.3, mem_full10: 0 },
       node_capacity: { cpu_cores: 16, memory_bytes: 64 * 1_024 * MIB },
       containers: containers.map(({ workload, pod }) => sampleOf(workload, pod, sample.get(pod.name))),
     })),
   )
-  const posts = Array.from({ length: minutes }, (_, i) =>
-    [...byNode].map(([node, containers]) => ({
-      ...{ node, ts: site.zonedAgo(20 + i * 60) },
-      containers: containers.map(({ workload, pod }) => minuteOf(workload, pod, i / 10, minute.get(pod.name))),
-    })),
-  ).flat()
-  await site.postAll('/pod/compute/history/batch', posts)
+  await site.postAll('/pod/compute/history/batch', minutePosts(nodes, workloads, minutes, minute, site.zonedAgo))
 }
 
 export async function postNodeFacts(site: Site, nodes: readonly string[]): Promise<void> {

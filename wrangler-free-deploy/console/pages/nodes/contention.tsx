@@ -12,11 +12,15 @@ const WINDOWS = [5, 15, 60] as const
 const DEFAULT_MINUTES = 5
 /** The route returns at most this many rows. */
 const MAX_ROWS = 10_000
+/** Rows of a container, each of a minute and a culprit: for a thousand containers these are about 200 kB. */
+const PER_VICTIM = 5
+
+const questionOf = (node: string, minutes: number) => ({ query: { node, minutes, per_victim: PER_VICTIM } })
 
 export function NodeContention({ node }: { node: string }) {
   const given = Number(usePlace().query.get('minutes'))
   const minutes = WINDOWS.find((one) => one === given) ?? DEFAULT_MINUTES
-  const asked = { query: { node, minutes } }
+  const asked = questionOf(node, minutes)
   const reading = useRead('/compute/contention', asked)
   return (
     <div class="section">
@@ -33,16 +37,22 @@ interface PairsProps {
 }
 
 function Pairs({ node, minutes, pairs }: PairsProps) {
-  const url = addressOf('/compute/contention', { query: { node, minutes } })
+  const url = addressOf('/compute/contention', questionOf(node, minutes))
   return (
     <>
-      {pairs.length === MAX_ROWS && <p class="stale">These are the longest waits; there are more.</p>}
+      <p class="faint">
+        Of each container the {PER_VICTIM} longest waits of the time chosen, each the wait of a minute for one other.
+      </p>
+      {pairs.length === MAX_ROWS && <p class="stale">The node has more containers than the broker lists.</p>}
       <Table
         name="Who waited for whom"
         rows={pairsOf(pairs)}
         keyOf={({ victim, culprit }) => `${victim} ${culprit}`}
         columns={COLUMNS}
-        commands={{ ctb: ['contention', '--node', node, '--minutes', String(minutes)], url }}
+        commands={{
+          ctb: ['contention', '--node', node, '--minutes', `${minutes}`, '--per-victim', `${PER_VICTIM}`],
+          url,
+        }}
         empty={
           <Empty title="No wait is recorded">
             That says something only where the agent of the node watches who waits for whom.

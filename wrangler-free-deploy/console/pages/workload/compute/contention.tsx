@@ -14,6 +14,8 @@ import { type ComputeFinding, findingText, type LatestContainer, type Wait, wait
 const FINDINGS = '/compute/findings'
 const CONTENTION = '/compute/contention'
 const MINUTES = 60
+/** Rows of a container in an answer, each of a minute and a culprit. */
+const LONGEST = 50
 
 export function Findings({ workload: { namespace }, pods }: { workload: Named; pods: ReadonlySet<string> }) {
   const params = { query: { namespace } }
@@ -97,18 +99,18 @@ const FINDING_COLUMNS: readonly Column<ComputeFinding>[] = [
 ]
 
 export function Contention({
-  workload: { namespace },
   containers,
+  podUid,
   node,
   isProbed,
 }: {
-  workload: Named
   containers: readonly LatestContainer[]
+  podUid: string
   node: string
   /** Whether the node has the contention probe; null if that is not known. */
   isProbed: boolean | null
 }) {
-  const params = { query: { namespace, node, minutes: MINUTES } }
+  const params = { query: { pod_uid: podUid, minutes: MINUTES } }
   const reading = useRead(CONTENTION, params)
   const victims = new Map(
     containers.map(({ container_uid, pod_name, container }) => [container_uid, `${pod_name}/${container}`]),
@@ -117,8 +119,8 @@ export function Contention({
     <section class="section">
       <h2>Who made it wait</h2>
       <p class="faint">
-        Waits for a processor on <a href={href(['node', node])}>{node}</a>, the node of the pod above, in the last{' '}
-        {MINUTES} minutes.
+        Waits for a processor of the pod above, on <a href={href(['node', node])}>{node}</a>, in the last {MINUTES}{' '}
+        minutes. Of each container the {LONGEST} longest waits count, each that of a minute for one other.
       </p>
       <Shown reading={reading}>
         {({ pairs }) => (
@@ -128,7 +130,7 @@ export function Contention({
             keyOf={({ victim, culprit, culpritKind, node: on }) => `${victim} ${culpritKind} ${culprit} ${on}`}
             columns={WAIT_COLUMNS}
             commands={{
-              ctb: ['contention', '-n', namespace, '--node', node, '--minutes', `${MINUTES}`],
+              ctb: ['contention', '--pod-uid', podUid, '--minutes', `${MINUTES}`],
               url: addressOf(CONTENTION, params),
             }}
             empty={

@@ -9,33 +9,30 @@ import { Contention, Findings } from './contention.tsx'
 import { HistoryCharts } from './history.tsx'
 import { Latest } from './latest.tsx'
 import { Sizing } from './sizing.tsx'
-import { containersOfPods, type LatestContainer } from './waits.ts'
+import type { LatestContainer } from './waits.ts'
 
 const LATEST = '/compute/latest'
-
-/** Names of pods in the profile: the first pods, and the pods of its first containers. */
-function podNamesOf({ workload, dimensions }: Profile): ReadonlySet<string> {
-  return new Set([...workload.pods.names, ...dimensions.compute.containers.map(({ pod }) => pod)])
-}
+/** About 100 bytes each, compressed. */
+const MAX_CONTAINERS = 500
 
 export default function ComputeTab({ workload, profile }: TabProps) {
-  const { namespace } = workload
-  const latest = useRead(LATEST, { query: { namespace } })
-  const names = podNamesOf(profile)
+  const { namespace, kind, name } = workload
+  const params = { query: { namespace, kind, workload: name, limit: MAX_CONTAINERS } }
+  const latest = useRead(LATEST, params)
   const asked = usePlace().query.get('pod_uid')
   return (
     <>
       <Shown reading={latest}>
         {({ containers, nodes }) => {
-          const own = containersOfPods(containers, names)
-          const chosen = asked ?? own[0]?.pod_uid
-          const node = own.find(({ pod_uid }) => pod_uid === chosen)?.node
+          const chosen = asked ?? containers[0]?.pod_uid
+          const node = containers.find(({ pod_uid }) => pod_uid === chosen)?.node
+          const names = new Set([...profile.workload.pods.names, ...containers.map(({ pod_name }) => pod_name)])
           return (
             <>
               <Findings workload={workload} pods={names} />
               <section class="section">
                 <h2>Over time</h2>
-                <PodChoice containers={own} chosen={chosen} profile={profile} known={names.size} />
+                <PodChoice containers={containers} chosen={chosen} profile={profile} />
                 {chosen === undefined ? (
                   <Empty title="No pod has a sample">
                     {profile.workload.pods.live === 0
@@ -47,13 +44,16 @@ export default function ComputeTab({ workload, profile }: TabProps) {
                 )}
               </section>
               <Latest
-                containers={own}
-                commands={{ ctb: ['usage', '-n', namespace], url: addressOf(LATEST, { query: { namespace } }) }}
+                containers={containers}
+                commands={{
+                  ctb: ['usage', '-n', namespace, '--kind', kind, '--workload', name],
+                  url: addressOf(LATEST, params),
+                }}
               />
-              {node !== undefined && (
+              {node !== undefined && chosen !== undefined && (
                 <Contention
-                  workload={workload}
-                  containers={own}
+                  containers={containers}
+                  podUid={chosen}
                   node={node}
                   isProbed={nodes.find((one) => one.node === node)?.contention_loaded ?? null}
                 />
@@ -71,12 +71,10 @@ function PodChoice({
   containers,
   chosen,
   profile: { workload },
-  known,
 }: {
   containers: readonly LatestContainer[]
   chosen: string | undefined
   profile: Profile
-  known: number
 }) {
   const pods = new Map(containers.map(({ pod_uid, pod_name, node }) => [pod_uid, `${pod_name} on ${node}`]))
   if (chosen === undefined) return null
@@ -96,9 +94,10 @@ function PodChoice({
           ))}
         </select>
       </label>
-      {workload.pods.live > known && (
+      {workload.pods.live > pods.size && (
         <span class="faint">
-          {known} of {workload.pods.live} live pods can be chosen.
+          {pods.size} of {workload.pods.live} live pods can be chosen: those with a sample, and at most {MAX_CONTAINERS}{' '}
+          containers.
         </span>
       )}
     </div>

@@ -46,18 +46,6 @@ export const waitText = (ns: number): string =>
     ? `${(ns / NS_PER_SECOND).toFixed(1)} s`
     : `${(ns / NS_PER_MS).toFixed(ns >= NS_PER_MS ? 0 : 2)} ms`
 
-/** The containers of the workload's pods, selected by the pod names in its profile. */
-export function containersOfPods(
-  containers: readonly LatestContainer[],
-  podNames: ReadonlySet<string>,
-): readonly LatestContainer[] {
-  return containers
-    .filter(({ pod_name }) => podNames.has(pod_name))
-    .sort((one, other) => compare(one.pod_name, other.pod_name) || compare(one.container, other.container))
-}
-
-const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
-
 const FINDINGS: Readonly<Record<ComputeFinding['kind'], string>> = {
   'noisy-neighbor': 'another one takes its CPU time',
   'cpu-throttled': 'held back by its own CPU limit',
