@@ -302,7 +302,7 @@ describe('workloads in the browser', { skip: noBrowser }, () => {
   it('say that an image is unsigned, and that policies are not judged', async () => {
     const opened = await open(workload(CARD_VAULT, 'trust'))
     const { page } = opened
-    await page.getByText('No signature, and every look-up answered.').waitFor()
+    await page.getByText('No signature was found, and every look-up answered.').waitFor()
     await page.getByText('That is not “nothing would be denied”.').waitFor()
     await opened.close()
   })
