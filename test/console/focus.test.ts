@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import type { Edge } from '../../wrangler-free-deploy/console/api/edge.ts'
 import { type ConsoleBroker, startConsoleBroker } from './support/broker.ts'
-import { axeViolations, launch, noBrowser, openPage, overflowPx, screenshot } from './support/browser.ts'
+import { launch, looksRight, noBrowser, openPage, screenshot } from './support/browser.ts'
 import { seededDatabase } from './support/seeded.ts'
 
 const WORKLOAD = 'shop/Deployment/checkout'
@@ -115,23 +115,13 @@ test('a workload without edges says so', { skip }, async () => {
   await opened.close()
 })
 
-for (const theme of ['light', 'dark'] as const)
-  test(`it is accessible and fits, in the ${theme} theme`, { skip }, async () => {
-    for (const width of [320, 1_280]) {
-      for (const [name, path] of [
-        ['focus', `focus/${DROPPING}`],
-        ['focus-choose', 'focus'],
-      ] as const) {
-        const opened = await open(path, { theme, width })
-        await opened.page
-          .getByRole(name === 'focus' ? 'listitem' : 'combobox')
-          .last()
-          .waitFor({ state: 'attached' })
-        await opened.page.waitForTimeout(300)
-        assert.ok((await overflowPx(opened.page)) <= 0)
-        assert.deepEqual(await axeViolations(opened.page), [])
-        await screenshot(opened.page, `${name}-${theme}-${width}`)
-        await opened.close()
-      }
-    }
+for (const [name, path, role] of [
+  ['focus', `focus/${DROPPING}`, 'listitem'],
+  ['focus-choose', 'focus', 'combobox'],
+] as const)
+  test(`it is accessible and fits: ${name}`, { skip }, async () => {
+    const opened = await open(path)
+    await opened.page.getByRole(role).last().waitFor({ state: 'attached' })
+    await looksRight(opened.page, name)
+    await opened.close()
   })

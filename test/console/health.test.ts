@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
 import { depth } from '../support/depth.ts'
-import { evaluate, noBrowser } from './support/browser.ts'
+import { evaluate, noBrowser, settled } from './support/browser.ts'
 import { SILENT_NODES } from './support/seed/story.ts'
-import { REFUSED, rowsOf, settled, textOf, visits } from './support/visit.ts'
+import { REFUSED, rowsOf, textOf, visits } from './support/visit.ts'
 
 const skip = noBrowser
 const site = visits()

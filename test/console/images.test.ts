@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
-import { noBrowser } from './support/browser.ts'
+import { noBrowser, settled } from './support/browser.ts'
 import { IMAGES, LOG4J } from './support/seed/story.ts'
-import { REFUSED, rowsOf, settled, textOf, textsOf, visits } from './support/visit.ts'
+import { REFUSED, rowsOf, textOf, textsOf, visits } from './support/visit.ts'
 
 const skip = noBrowser
 const site = visits()

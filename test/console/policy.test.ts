@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Locator, Page } from 'playwright-core'
 import type { PolicyTrial } from '../../lib/policies/trial-record.ts'
 import { type ConsoleBroker, startConsoleBroker } from './support/broker.ts'
-import { axeViolations, evaluate, launch, noBrowser, openPage, overflowPx, screenshot } from './support/browser.ts'
+import { evaluate, launch, looksRight, noBrowser, openPage, screenshot, settled } from './support/browser.ts'
 import { seededDatabase } from './support/seeded.ts'
 
 const CHECKOUT = 'shop/Deployment/checkout'
@@ -297,11 +297,12 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     await page.getByRole('article').waitFor()
     assert.equal(await editor(page).inputValue(), changed.text)
     const asked = page.waitForEvent('dialog')
-    // page.reload() would wait for the load that the dialog prevents.
-    await evaluate(page, 'void setTimeout(() => location.reload())')
+    // The dialog prevents the load, so this ends by its timeout.
+    const leaving = page.reload({ timeout: 1_000 }).catch(() => undefined)
     const dialog = await asked
     assert.equal(dialog.type(), 'beforeunload')
     await dialog.dismiss()
+    await leaving
     await page.getByRole('button', { name: 'Download' }).click()
     await page.getByText('edited, downloaded').waitFor()
     await page.reload()
@@ -394,24 +395,16 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     ['seccomp', `/${FX_RATES}?tab=seccomp`],
     ['export', `/${CHECKOUT}?tab=export`],
   ]
-  const LOOKS = [
-    { theme: 'light', width: 320 },
-    { theme: 'dark', zoom: 2 },
-  ] as const
   for (const [name, path] of SHOWN)
     it(`have an accessible page: ${name}`, async () => {
-      for (const look of LOOKS) {
-        const opened = await open(path, { ...look, allowed: REFUSED })
-        const { page } = opened
-        await holds(page, `!document.querySelector('.loading')`)
-        if (name === 'network') await tried(page)
-        if (name === 'network') await editor(page).fill(withoutFxRates(await editor(page).inputValue()).text)
-        if (name === 'network') await tried(page)
-        assert.deepEqual(await axeViolations(page), [], `${name} ${JSON.stringify(look)}`)
-        assert.ok((await overflowPx(page)) <= 0, `${name} ${JSON.stringify(look)}`)
-        await screenshot(page, `policy-${name}-${Object.values(look).join('-')}`, { fullPage: true })
-        await opened.close()
-      }
+      const opened = await open(path, { allowed: REFUSED })
+      const { page } = opened
+      await holds(page, `!document.querySelector('.loading')`)
+      if (name === 'network') await tried(page)
+      if (name === 'network') await editor(page).fill(withoutFxRates(await editor(page).inputValue()).text)
+      if (name === 'network') await tried(page)
+      await looksRight(page, `policy-${name}`)
+      await opened.close()
     })
 
   it('take few requests and bytes', async () => {
@@ -426,7 +419,7 @@ describe('policies in the browser', { skip: noBrowser }, () => {
         bytes += (await response.body().catch(() => Buffer.alloc(0))).length
       })
       await page.goto(`${broker.url}/console/policy${path}`)
-      await page.waitForLoadState('networkidle')
+      await settled(page)
       assert.ok(urls.length <= MAX_REQUESTS, urls.join('\n'))
       assert.ok(bytes <= MAX_BYTES, `${bytes} bytes: ${urls.join('\n')}`)
       await opened.close()

@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JsonAnswer } from '../../wrangler-free-deploy/console/api/answers.ts'
-import { noBrowser } from './support/browser.ts'
+import { noBrowser, settled } from './support/browser.ts'
 import { emptyDatabase } from './support/empty.ts'
-import { REFUSED, settled, textOf, textsOf, visits } from './support/visit.ts'
+import { REFUSED, textOf, textsOf, visits } from './support/visit.ts'
 
 const skip = noBrowser
 const URGENT = 'tier=P0,P1&in_use=executed,loaded&running=true'

@@ -4,14 +4,13 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Page, Route } from 'playwright-core'
 import { SHOP } from '../support/policy-cluster.ts'
 import { type ConsoleBroker, startConsoleBroker, TOKENS } from './support/broker.ts'
-import { axeViolations, evaluate, launch, noBrowser, type OpenPage, openPage, overflowPx } from './support/browser.ts'
+import { evaluate, launch, looksRight, noBrowser, type OpenPage, openPage } from './support/browser.ts'
 import { startConsoleEdge } from './support/edge.ts'
 import { emptyDatabase } from './support/empty.ts'
 import { REFUSED } from './support/visit.ts'
 
 const skip = noBrowser
 const READ = TOKENS.BROKER_TOKEN_READ
-const NARROW_PX = 320
 const BUSY = [/^answer 503: /, /^console error: Failed to load resource.* 503/]
 const LOST = [...REFUSED, /^request failed: /]
 /** Polls run twenty times as often. */
@@ -83,17 +82,6 @@ async function visit(
 const heading = (page: Page, name: string) => page.getByRole('heading', { name, level: 1 }).waitFor()
 const nodeRow = (page: Page) => page.getByRole('link', { name: 'node-1', exact: true })
 
-async function looksRight(page: Page): Promise<void> {
-  assert.deepEqual(await axeViolations(page), [])
-  const size = page.viewportSize()!
-  await page.setViewportSize({ ...size, width: NARROW_PX })
-  await page.emulateMedia({ colorScheme: 'dark' })
-  assert.deepEqual(await axeViolations(page), [])
-  assert.ok((await overflowPx(page)) <= 0, `wider than ${NARROW_PX} px: ${page.url()}`)
-  await page.setViewportSize(size)
-  await page.emulateMedia({ colorScheme: 'light' })
-}
-
 /** Types a token and submits it by keyboard. */
 async function typeToken(page: Page, token: string, { keep = false } = {}): Promise<void> {
   await page.keyboard.press('Tab')
@@ -140,11 +128,11 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     const opened = await visit(`${guarded.url}/console/nodes?since=1h`)
     const { page } = opened
     await heading(page, 'Read token')
-    await looksRight(page)
+    await looksRight(page, 'state-token')
     await typeToken(page, 'not the token')
     await heading(page, 'This token is not valid')
     await page.getByRole('alert').getByText('mistyped, or was replaced').waitFor()
-    await looksRight(page)
+    await looksRight(page, 'state-token-invalid')
     await typeToken(page, READ)
     await heading(page, 'Nodes')
     await nodeRow(page).waitFor()
@@ -175,7 +163,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await typeToken(page, TOKENS.BROKER_TOKEN_INGEST, { keep: true })
     await page.getByText('The token may not read this').waitFor()
     await page.getByText(refusal).waitFor()
-    await looksRight(page)
+    await looksRight(page, 'state-token-refused')
     await page.getByRole('button', { name: 'Use another token' }).dispatchEvent('click')
     await heading(page, 'Read token')
     await page.unroute(NODES)
@@ -199,7 +187,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await stale.getByText('the broker cannot be reached').waitFor()
     assert.match((await stale.textContent())!, /^As of .+, .+ old: the broker cannot be reached/)
     assert.ok(await nodeRow(page).isVisible())
-    await looksRight(page)
+    await looksRight(page, 'state-broker-gone')
     broker = await startConsoleBroker(again)
     await stale.waitFor({ state: 'detached' })
     assert.ok(await nodeRow(page).isVisible())
@@ -236,7 +224,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await page.goto(`${open.url}/console/nodes`)
     await page.getByText('The broker cannot be reached').waitFor()
     await page.getByText('This page asks again by itself').waitFor()
-    await looksRight(page)
+    await looksRight(page, 'state-broker-away')
     await page.unroute(NODES)
     await page.getByRole('button', { name: 'Try again' }).click()
     await nodeRow(page).waitFor()
@@ -283,10 +271,10 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     const opened = await visit(`${open.url}/console/workload/shop/Deployment/never`)
     const { page } = opened
     await page.getByText('Not found').waitFor()
-    await looksRight(page)
+    await looksRight(page, 'state-not-found')
     await page.goto(`${open.url}/console/never/was`)
     await heading(page, 'There is no such page')
-    await looksRight(page)
+    await looksRight(page, 'state-no-such-page')
     await page.getByRole('link', { name: 'Go to the start' }).click()
     await page.waitForURL(`${open.url}/console/`)
     await opened.close()
@@ -307,7 +295,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     const { page } = opened
     await page.getByText('Too old to go on from').waitFor()
     await page.getByText('the token is of another database').waitFor()
-    await looksRight(page)
+    await looksRight(page, 'state-follow-too-old')
     await page.getByRole('button', { name: 'Start again from now' }).click()
     await page.waitForSelector('.live-mark.live')
     const uuid = await postFlow()
@@ -324,7 +312,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Images' }).click()
     await page.getByText('This page could not be loaded').waitFor()
     await heading(page, 'Images')
-    await looksRight(page)
+    await looksRight(page, 'state-code-not-loaded')
     await page.unroute(assets)
     await page.getByRole('button', { name: 'Load the console anew' }).click()
     await page.getByText('This page could not be loaded').waitFor({ state: 'detached' })
@@ -373,7 +361,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     const wrong = await visit(`${await startConsoleEdge(guarded.url, 'not-the-token-of-the-broker')}/console/nodes`)
     await heading(wrong.page, 'The proxy has no valid token')
     assert.equal(await wrong.page.getByLabel('Token').count(), 0)
-    await looksRight(wrong.page)
+    await looksRight(wrong.page, 'state-edge-token')
     await wrong.close()
 
     const gone = await startConsoleBroker({ databaseUrl, tokens: true })
@@ -381,7 +369,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await gone.stop()
     const lost = await visit(`${edge}/console/nodes`)
     await lost.page.getByText('The broker cannot be reached').waitFor()
-    await looksRight(lost.page)
+    await looksRight(lost.page, 'state-edge-broker-gone')
     const again = await startConsoleBroker({ databaseUrl, tokens: true, port: Number(new URL(gone.url).port) })
     await nodeRow(lost.page).waitFor()
     await again.stop()

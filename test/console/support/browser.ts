@@ -7,13 +7,19 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { AxeResults } from 'axe-core'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Page, type Request } from 'playwright-core'
+import { depth } from '../../support/depth.ts'
 
 const USUAL_PATH = '/usr/bin/chromium'
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
 const LAUNCH_MS = 60_000
 const HEIGHT_PX = 900
 const DEFAULT_WIDTH_PX = 1_280
+/** The default width at a zoom of 200 %. */
+const ZOOMED_PX = DEFAULT_WIDTH_PX / 2
+const NARROW_PX = 320
+const LONGEST_MS = 30_000
+const QUIET_LOOKS = 4
 const SCREENSHOTS = process.env.SCREENSHOTS ?? fileURLToPath(new URL('../screenshots', import.meta.url))
 
 const ARGS = [
@@ -82,6 +88,9 @@ export interface OpenPage {
   close(): Promise<void>
 }
 
+/** Requests of each page without an answer. The answer of a live follow does not end. */
+const unanswered = new WeakMap<Page, Set<Request>>()
+
 const REPORT_VIOLATIONS = `
   document.addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
     noteViolation({ directive: effectiveDirective, blocked: blockedURI }))`
@@ -133,6 +142,11 @@ async function watch(
     note(`content security policy: ${directive} blocked ${blocked}`),
   )
   await context.addInitScript({ content: REPORT_VIOLATIONS })
+  const asked = new Set<Request>()
+  unanswered.set(page, asked)
+  page.on('request', (request) => asked.add(request))
+  page.on('response', (response) => asked.delete(response.request()))
+  page.on('requestfailed', (request) => asked.delete(request))
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) note(`console ${message.type()}: ${message.text()}`)
   })
@@ -151,6 +165,23 @@ async function watch(
   context.on('response', (response) => {
     if (response.status() >= 400) note(`answer ${response.status()}: ${response.url()}`)
   })
+}
+
+const TWO_FRAMES = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))'
+/** Whether the page has a heading, and no part that is loading. */
+const IS_LOADED = `document.querySelector('h1') !== null && document.querySelector('.loading') === null`
+
+/**
+ * Waits until a page has loaded: a few times in a row, it was drawn and all requests were answered. A loaded part may
+ * start to load another one. Fails after half a minute.
+ */
+export async function settled(page: Page): Promise<void> {
+  const until = performance.now() + LONGEST_MS
+  for (let looks = 0; looks < QUIET_LOOKS; ) {
+    const isLoaded = await evaluate<boolean>(page, `${TWO_FRAMES}.then(() => ${IS_LOADED})`)
+    looks = isLoaded && unanswered.get(page)!.size === 0 ? looks + 1 : 0
+    if (performance.now() > until) throw new Error(`${page.url()} loads for more than ${LONGEST_MS} ms`)
+  }
 }
 
 let axeSource: string | undefined
@@ -193,6 +224,37 @@ export async function axeViolations(page: Page): Promise<string[]> {
 /** Overflow of the page beyond its window, in CSS pixels. */
 export const overflowPx = (page: Page): Promise<number> =>
   evaluate(page, 'document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
+/** Each theme and each width at least once; with TEST_DEPTH=full, each width in each theme. */
+const LOOKS: readonly { theme: 'light' | 'dark'; width: number }[] = depth(
+  [
+    { theme: 'light', width: DEFAULT_WIDTH_PX },
+    { theme: 'dark', width: NARROW_PX },
+  ],
+  (['light', 'dark'] as const).flatMap((theme) => [DEFAULT_WIDTH_PX, NARROW_PX].map((width) => ({ theme, width }))),
+)
+
+/**
+ * Shows a loaded page in both themes, wide and narrow: axe-core finds no violation, and nothing is wider than the
+ * window. Stores screenshots that begin with the name.
+ */
+export async function looksRight(page: Page, name: string): Promise<void> {
+  const size = page.viewportSize()!
+  for (const { theme, width } of LOOKS) {
+    const look = `${name}-${theme}-${width}`
+    await page.emulateMedia({ colorScheme: theme })
+    await page.setViewportSize({ ...size, width })
+    await evaluate(page, `${TWO_FRAMES}.then(() => undefined)`)
+    await screenshot(page, look)
+    assert.deepEqual(await axeViolations(page), [], look)
+    assert.ok((await overflowPx(page)) <= 0, `${look} is wider than the window`)
+  }
+  await page.setViewportSize({ ...size, width: ZOOMED_PX })
+  await evaluate(page, `${TWO_FRAMES}.then(() => undefined)`)
+  assert.ok((await overflowPx(page)) <= 0, `${name} is wider than the window at a zoom of 200 %`)
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize(size)
+}
 
 /** Stores a picture of the window as `<name>.png` in test/console/screenshots, or in the folder SCREENSHOTS. */
 export async function screenshot(page: Page, name: string, { fullPage = false } = {}): Promise<string> {

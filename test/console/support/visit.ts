@@ -1,28 +1,24 @@
 /** A seeded cluster with a broker and a browser, for tests of the pages with lists. */
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import type { Browser, Page, Request } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { type ConsoleBroker, startConsoleBroker } from './broker.ts'
 import {
-  axeViolations,
   evaluate,
   launch,
+  looksRight,
   noBrowser,
   type OpenPage,
   openPage,
-  overflowPx,
   type PageOptions,
-  screenshot,
+  settled,
 } from './browser.ts'
 import { seededDatabase } from './seeded.ts'
 
 /** Limits for a page, on large clusters too. */
 const MAX_REQUESTS = 6
 const MAX_BYTES = 300_000
-const NARROW_PX = 320
-const QUIET_LOOKS = 4
 const LOOK_MS = 60
-const LONGEST_MS = 15_000
 
 /** Console messages after an error answer of the broker. */
 export const REFUSED = [/^answer \d+: /, /^console error: Failed to load resource/]
@@ -98,33 +94,25 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
     async walk(options = {}) {
       const origins = [broker.url, ...(options.origins ?? [])]
       const { page, problems } = await openPage(browser, 'about:blank', { ...options, origins })
-      const asked = new Set<Request>()
-      page.on('request', (request) => asked.add(request))
-      const answered = (request: Request) => void asked.delete(request)
-      page.on('requestfinished', answered).on('requestfailed', answered)
       return {
         page,
         async to(path) {
           const before = problems.length
           await page.goto(`${broker.url}/console/${path}`)
-          const isQuiet = await quiet(page, () => asked.size === 0)
-          return [...problems.slice(before), ...(isQuiet ? [] : [`loads for more than ${LONGEST_MS} ms`])]
+          const late = await settled(page).then(
+            () => [],
+            ({ message }: Error) => [message],
+          )
+          return [...problems.slice(before), ...late]
         },
         close: () => page.context().close(),
       }
     },
     async looksRight(path, options = {}) {
-      for (const [theme, width] of [
-        ['light', 1_280],
-        ['dark', NARROW_PX],
-      ] as const) {
-        const opened = await visit(path, { theme, width, ...options })
-        const short = path.replaceAll(/sha256:([0-9a-f]{8})[0-9a-f]+/g, '$1').replaceAll(/[^\w.-]+/g, '-')
-        await screenshot(opened.page, `${short || 'start'}-${theme}-${width}`)
-        assert.deepEqual(await axeViolations(opened.page), [], `${path} ${theme} ${width}`)
-        assert.ok((await overflowPx(opened.page)) <= 0, `${path} is wider than ${width} px`)
-        await opened.close()
-      }
+      const opened = await visit(path, options)
+      const short = path.replaceAll(/sha256:([0-9a-f]{8})[0-9a-f]+/g, '$1').replaceAll(/[^\w.-]+/g, '-')
+      await looksRight(opened.page, short || 'start')
+      await opened.close()
     },
     async keepsBounds(path, minRows = 0, rowSelector = ROWS) {
       const opened = await openPage(browser, 'about:blank')
@@ -160,35 +148,6 @@ export function visits(databaseUrl: () => Promise<string> = () => seededDatabase
       return { requests: asked.length, bytes, firstContentMs, rows }
     },
   }
-}
-
-/** Waits until nothing is loading. A loaded part may start to load another one. */
-export async function settled(page: Page): Promise<void> {
-  await page.locator('h1').first().waitFor()
-  await page.waitForLoadState('networkidle')
-  for (let quiet = 0; quiet < QUIET_LOOKS; ) {
-    await page.waitForTimeout(LOOK_MS)
-    const isLoading = await evaluate<boolean>(page, `document.querySelector('.loading') !== null`)
-    quiet = isLoading ? 0 : quiet + 1
-  }
-}
-
-/** Whether a page in view has a heading, and no part that is loading, after two frames. */
-const IS_DRAWN = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
-  done(document.querySelector('h1') !== null && document.querySelector('.loading') === null))))`
-
-/**
- * As `settled`, sooner: for pages of which all requests are known. Each look waits until the page has drawn twice.
- * False if it loads for too long.
- */
-async function quiet(page: Page, isAnswered: () => boolean): Promise<boolean> {
-  const until = performance.now() + LONGEST_MS
-  for (let looks = 0; looks < QUIET_LOOKS; ) {
-    const isDrawn = await evaluate<boolean>(page, IS_DRAWN)
-    looks = isDrawn && isAnswered() ? looks + 1 : 0
-    if (performance.now() > until) return false
-  }
-  return true
 }
 
 /** The trimmed texts of all matching elements. */
