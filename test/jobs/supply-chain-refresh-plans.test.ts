@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
 import { type Database, openDatabase, type Sql } from '../../lib/db/index.ts'
+import { onlyFull } from '../support/depth.ts'
 import { container, digestOf, replica } from '../support/images.ts'
 import { noLog } from '../support/log.ts'
 import { finding, header } from '../support/supply-chain.ts'
@@ -154,7 +155,7 @@ async function analyzeWithMuchNews(): Promise<void> {
   await sql`delete from summary_news`
 }
 
-describe('the rows that a pass reads', { timeout: 900_000 }, () => {
+describe('the rows that a pass reads', { timeout: 900_000, skip: onlyFull }, () => {
   test('are measured with small tables', async (t) => {
     await passes((what, rows) => {
       t.diagnostic(`${what}: ${JSON.stringify(rows)}`)

@@ -13,7 +13,7 @@ import { checkSettings } from '../../lib/db/settings-check.ts'
 import { migrate } from '../../sql/migrate/index.ts'
 import { flow } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { depth } from '../support/depth.ts'
+import { depth, onlyFull } from '../support/depth.ts'
 import { container, digestOf } from '../support/images.ts'
 import { logTo, noLog } from '../support/log.ts'
 import { startOwnServer } from '../support/own-server.ts'
@@ -324,6 +324,7 @@ const atOnce = (sets: typeof SETS): (typeof SETS)[number] => [
 describe('a database with other defaults for its sessions', () => {
   const expected = new Map<Kind, unknown[]>()
   before(async () => {
+    if (onlyFull) return
     for (const kind of KINDS) expected.set(kind, await answers(kind, {}))
     assert.deepEqual(expected.get('pooled'), expected.get('direct'))
   })
@@ -336,7 +337,7 @@ describe('a database with other defaults for its sessions', () => {
     ...all(KINDS, depth([atOnce(SETS)], SETS)),
     ...all(harmless, depth([atOnce(HARMLESS)], HARMLESS)),
   ])
-    test(`${kind}, ${what}: every answer is the same`, { timeout: 900_000 }, () =>
+    test(`${kind}, ${what}: every answer is the same`, { timeout: 900_000, skip: onlyFull }, () =>
       undisturbed(async () => assert.deepEqual(await answers(kind, defaults), expected.get(kind))),
     )
 

@@ -119,7 +119,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     writeFileSync(at('lib/supply-chain/worker.ts'), worker)
   })
 
-  test('does nothing, and needs no compiler, when the sources did not change', async (t) => {
+  test('does nothing, and needs no compiler, when the sources did not change', { skip: onlyFull }, async (t) => {
     await build(t)
     const made = statSync(at('dist/lib/server.js'))
     renameSync(at('node_modules/typescript'), at('node_modules/away'))
