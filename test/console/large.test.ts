@@ -89,7 +89,8 @@ function boundsOf({ node, namespace, workload, images: [image, other], vulnerabi
     ['vulnerabilities', FULL],
     [`vulnerability/${vulnerability}`, FULL],
     ['images', FULL],
-    ...of(`image/${image}`, { '': FULL, vulnerabilities: FULL, sbom: FULL, files: FULL }),
+    // The image of a tenant runs in eight workloads.
+    ...of(`image/${image}`, { '': 8, vulnerabilities: FULL, sbom: FULL, files: FULL }),
     [`image/${image}?tab=signatures`, 2, 'main article'],
     [`image/${image}/diff/${other}`, FULL],
     ['packages?name=openssl', FULL],
