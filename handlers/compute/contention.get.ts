@@ -28,7 +28,7 @@ const Query = z
   })
   .refine(
     ({ namespace, node, pod_uid }) => namespace !== null || node !== null || pod_uid !== null,
-    'expected a namespace or a node',
+    'expected a namespace, a node or a pod_uid',
   )
 
 const Contention = z

@@ -103,7 +103,8 @@ const reader = (containers: string) => ({
   plain: fixed(`
     select ${plainColumns(LatestContainer, 't')}, ${plainColumns(LatestNode, 'n')}
     from (${containers}) t
-    left join lateral (select ${inSeconds(LatestNode, 'c')} from compute_node c where c.node = t.node offset 0) n on true
+    left join lateral (
+      select ${inSeconds(LatestNode, 'c')} from compute_node c where c.node = t.node offset 0) n on true
     order by t.pod_name, t.container, t.container_uid`),
 })
 

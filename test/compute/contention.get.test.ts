@@ -230,6 +230,12 @@ test('GET /compute/contention 200: names that need escaping are returned unchang
   }
 })
 
+test('GET /compute/contention 400: the answer names the three filters of which one is needed', async () => {
+  const { status, text } = await app.get(PATH)
+  assert.equal(status, 400)
+  assert.match(text, /expected a namespace, a node or a pod_uid/)
+})
+
 test('GET /compute/contention 400: without a namespace and a node, and with minutes that are not an integer, in plain text', async () => {
   for (const query of [
     '',

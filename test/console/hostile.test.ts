@@ -20,14 +20,14 @@ const NODE = ['', 'pods']
 const WIDTHS_PX = depth([320], [320, 1_280])
 const ALL_LABELS = Object.keys(HOSTILE_TEXTS)
 const LABELS = depth(['markup', 'long'], ALL_LABELS)
-/** What of a long text is surely in view. */
+/** This much of a long text is surely in view. */
 const BEGINNING_CHARS = 30
 const segment = encodeURIComponent
 const tabbed = (path: string, tab: string) => `${path}${tab && `?tab=${tab}`}`
 /** The workloads whose pages are visited. */
 const workloads = () => hostileWorkloads().filter(({ label }) => LABELS.includes(label))
 
-/** What a field takes of a name. */
+/** The part of a name that a field accepts. */
 const firstLine = (label: string) => nameTextOf(label).split('\n')[0]!.slice(0, BEGINNING_CHARS)
 
 interface Visit {
@@ -138,7 +138,7 @@ test('workloads: the dossier, policies, the focus, the map, flows and the search
     workloads().flatMap(({ label, namespace, kind, name }) => {
       const path = [namespace, kind, name].map(segment).join('/')
       const shows = [label]
-      // The broker refuses names with a slash in most addresses, and to make policies for names that Kubernetes does not have.
+      // The broker refuses a slash in most addresses, and policies for names that Kubernetes does not have.
       const refusal = name.includes('/') ? 400 : null
       const policies = [
         { path: `policy/${path}`, refusal: 409 },

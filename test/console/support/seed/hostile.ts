@@ -9,7 +9,7 @@ import type { Site } from './site.ts'
 const RUN = 'window.hostile=1'
 export const MARKUP = `"'><img src=x onerror=${RUN}></script><script>${RUN}</script>`
 export const BIDI = 'safe\u202egnp.exe\u2066\u200b\u200d\u2069 \u0301e\u0007'
-/** Addresses of pages cannot name what has a slash in it: names have no slash, but for those of one label. */
+/** The broker refuses a slash in the names of addresses, so only the names of one label have one. */
 const MARKUP_NAME = `"'><img src=x onerror=${RUN}><svg onload=${RUN}>`
 export const SLASH = 'slash'
 export const RUNNING_URL = `javascript:${RUN}`
@@ -35,7 +35,7 @@ const NAMES: Readonly<Record<string, string>> = {
   template: '{{constructor.constructor("alert(1)")()}}#{7*7}%00..%2f..%2fetc',
 }
 
-/** What names are made of, by label. */
+/** The text of which names are made, by label. */
 export const nameTextOf = (label: string): string => NAMES[label] ?? HOSTILE_TEXTS[label]!
 
 /** Limits of the contract, in bytes. */
@@ -54,7 +54,7 @@ function fit(text: string, maxBytes: number): string {
   return kept.trim()
 }
 
-/** Of a vulnerability. Pages open by ids without blanks alone: a finding of each image has a hostile id as well. */
+/** An id of a vulnerability without blanks, as pages need it. A finding of each image has a hostile id as well. */
 export const idOf = (n: number, i: number) => `HOSTILE-${n}-${i}`
 const digestOf = (text: string) => `sha256:${createHash('sha256').update(`hostile ${text}`).digest('hex')}`
 const DAY_SECS = 86_400

@@ -201,7 +201,7 @@ function placedOn(nodes: readonly string[], workloads: readonly Workload[]): Rea
   return byNode
 }
 
-/** Request bodies with the last minutes of the containers on these nodes. `ago` returns the time a number of seconds ago. */
+/** Request bodies with the last minutes of the containers on these nodes. `ago` returns a time that many seconds ago. */
 export function minutePosts(
   nodes: readonly string[],
   workloads: readonly Workload[],
