@@ -41,6 +41,12 @@ export const builtFrom = (source) => join(BUILD, relative('.', source).replace(/
 export const sourceOf = (path) =>
   path.startsWith('.test-build/') ? path.slice('.test-build/'.length).replace(/\.js$/, '.ts') : path
 
+/** Helpers with hooks of their own, which belong to the process that imports them. */
+export const helpersWithHooks = () =>
+  readdirSync('test/support')
+    .map((name) => join('test/support', name))
+    .filter((path) => /^after\(/m.test(readFileSync(path, 'utf8')))
+
 /** Bundles everything without checking types. Returns whether it succeeded. */
 export async function build() {
   const tests = readdirSync('test', { recursive: true })
@@ -48,7 +54,7 @@ export async function build() {
     .map((path) => join('test', path))
   try {
     const { outputFiles } = await esbuild.build({
-      entryPoints: [...PROGRAMS, ...tests],
+      entryPoints: [...PROGRAMS, ...helpersWithHooks(), ...tests],
       outdir: BUILD,
       outbase: '.',
       chunkNames: 'chunks/[hash]',

@@ -4,14 +4,25 @@
 // databases). Temporary folders of the run are in memory where there is room (see `temporaryFolder`).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { BUILD, build, builtFrom } from './test-build.mjs'
+import { pathToFileURL } from 'node:url'
+import { BUILD, build, builtFrom, helpersWithHooks } from './test-build.mjs'
 
 const CONCURRENCY = Number(process.env.TEST_CONCURRENCY ?? 4)
 const NOT_BY_DEFAULT = [join('test', 'bench'), join('test', 'console')]
+/** So many files of a folder run in one process: loading Node and the app takes longer than the tests of most. */
+const FILES_PER_PROCESS = 10
+/** These start programs, measure their process or change it: each file has a process of its own. */
+const ALONE = ['chart', 'cli', 'console', 'edge', 'faults', 'install', 'limits', 'scripts']
+  .map((name) => join('test', name))
+  .concat(
+    ['jobs/version-check', 'seccomp/profiles.get', 'http/body', 'traffic/memory'].map((name) =>
+      join('test', `${name}.test.ts`),
+    ),
+  )
 /** A file system in memory, on Linux. */
 const MEMORY_FOLDER = '/dev/shm'
 /** A run of all tests uses up to 1.2 GiB. */
@@ -26,6 +37,30 @@ function testFiles(path) {
     if (entry.isDirectory()) return NOT_BY_DEFAULT.includes(child) ? [] : testFiles(child)
     return entry.name.endsWith('.test.ts') ? [child] : []
   })
+}
+
+/** A module whose suites are the files: the hooks of a file run for its tests only, those of helpers at the end. */
+function together(files) {
+  const url = (file) => `'${pathToFileURL(builtFrom(file))}'`
+  const helpers = helpersWithHooks().map((file) => `import ${url(file)}\n`)
+  const suites = files.map((file) => `describe('${file}', () => import(${url(file)}))\n`)
+  return [`import { describe } from 'node:test'\n`, ...helpers, ...suites].join('')
+}
+
+/** The modules that the test runner starts: tests of their own, and modules in `folder` that import some each. */
+function modules(files, folder) {
+  const alone = (file) => files.length === 1 || ALONE.some((path) => file === path || file.startsWith(`${path}/`))
+  const others = files.filter((file) => !alone(file))
+  const made = files.filter(alone).map(builtFrom)
+  for (const directory of new Set(others.map(dirname))) {
+    const inDirectory = others.filter((file) => dirname(file) === directory)
+    for (let from = 0; from < inDirectory.length; from += FILES_PER_PROCESS) {
+      const path = join(folder, `${directory.replaceAll('/', '-')}-${from}.mjs`)
+      writeFileSync(path, together(inDirectory.slice(from, from + FILES_PER_PROCESS)))
+      made.push(path)
+    }
+  }
+  return made
 }
 
 /**
@@ -105,7 +140,7 @@ if (line !== undefined && !endedBy) {
     '--test',
     ...reporter,
     `--test-concurrency=${CONCURRENCY}`,
-    ...files.map(builtFrom),
+    ...modules(files, folder),
   ]
   tests = spawn(process.execPath, args, { stdio: 'inherit', env, detached: true })
   const [exitCode] = await once(tests, 'exit')
