@@ -35,6 +35,7 @@ export default route({
     olderThanDays: asked.older_than_days,
     windowHours: asked.window_hours,
     includeKnown: asked.include_known,
+    withTotals: asked.totals,
     runningWindowSecs: config.imageRunningWindowSecs,
     staleAfterSecs: config.peerStaleAliveSecs,
     attestationRetentionDays: config.attestationRetentionDays,

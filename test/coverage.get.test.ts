@@ -461,6 +461,8 @@ describe('pages', () => {
       const first = await read(`namespace=${namespace}&limit=2&part=${one}`)
       assert.deepEqual(first[one], whole[one])
       for (const other of PARTS) assert.equal(first[other] === null, other !== one)
+      const uncounted = await read(`namespace=${namespace}&limit=2&part=${one}&totals=false`)
+      assert.deepEqual(uncounted[one], { ...whole[one], totals: null })
     }
     const pages: string[][] = []
     for (let after = ''; ; ) {
@@ -485,6 +487,7 @@ describe('pages', () => {
     const question = {
       ...{ namespace, olderThanDays: 30, windowHours: 24, includeKnown: true, limit: 100, staleAfterSecs: 900 },
       ...{ runningWindowSecs: config.imageRunningWindowSecs, attestationRetentionDays: 0, denialRetentionDays: 0 },
+      withTotals: true,
     }
     const keyOf: Record<string, string> = { images: 'digest', containers: 'container', workloads: 'name' }
     for (const [one, rows] of [
@@ -520,6 +523,7 @@ describe('pages', () => {
     ['window_hours=', 'window_hours: expected an integer'],
     ['limit=many', 'limit: expected an integer'],
     ['include_known=1', 'include_known'],
+    ['totals=no', 'totals'],
     ['namespace=a%00b', 'namespace: U+0000 is not allowed'],
     ['verdict=x', 'verdict'],
     ['after=x&part=images', 'after: expected the nextAfter of a page of this list'],

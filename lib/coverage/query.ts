@@ -12,6 +12,15 @@ const MAX_DAYS = 3_650
 const DEFAULT_ROWS = 100
 const MAX_ROWS = 500
 
+const flag = (byDefault: boolean, description: string) =>
+  documentedAs(
+    z
+      .enum(['true', 'false'])
+      .transform((value) => value === 'true')
+      .default(byDefault),
+    { type: 'boolean', default: byDefault, description },
+  )
+
 /** A cursor names its part, so that it continues no other list. */
 const places = PARTS.map((part) => z.tuple([z.literal(part), ...Array(placeLength(part)).fill(cursorText)]))
 type PartCursor = readonly [Part, ...string[]]
@@ -26,13 +35,8 @@ export const CoverageQuery = z
     }),
     older_than_days: clamped(DEFAULT_DAYS, MAX_DAYS, 'Days after which the newest scan of an image is old'),
     window_hours: windowHours,
-    include_known: documentedAs(
-      z
-        .enum(['true', 'false'])
-        .transform((value) => value === 'true')
-        .default(false),
-      { type: 'boolean', default: false, description: 'With `true`, rows of which nothing is missing are listed too.' },
-    ),
+    include_known: flag(false, 'With `true`, rows of which nothing is missing are listed too.'),
+    totals: flag(true, 'With `false`, nothing is counted: the first page of a large cluster is faster.'),
     limit: pageLimit(DEFAULT_ROWS, MAX_ROWS),
     after: cursor(z.union(places) as unknown as z.ZodType<PartCursor>),
   })

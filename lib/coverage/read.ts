@@ -1,6 +1,6 @@
 /**
- * Reads what is not known, part by part (docs/contract.md#coverage-report). The first page of a part judges all of its
- * rows and counts them; the pages after it judge no more rows than they need.
+ * Reads what is not known, part by part (docs/contract.md#coverage-report). A page with totals judges all rows of its
+ * part; the others judge no more rows than they need.
  */
 import { fixed, type Gate } from '../db/index.ts'
 import { LEVELS } from '../seccomp/capture.ts'
@@ -17,6 +17,8 @@ export interface CoverageQuestion {
   readonly windowHours: number
   /** Whether rows of which nothing is missing are listed too. */
   readonly includeKnown: boolean
+  /** Whether the first page counts. */
+  readonly withTotals: boolean
   readonly limit: number
   /** Seconds for which a reported container counts as running. */
   readonly runningWindowSecs: number
@@ -274,7 +276,7 @@ function statementOf(part: Part, isScoped: boolean, isCounted: boolean): ReturnT
   return made
 }
 
-/** Reads a page of a part: the first, with its totals, where `after` is null. */
+/** Reads a page of a part: the first where `after` is null. */
 export async function readPart(
   gate: Gate,
   part: Part,
@@ -284,7 +286,7 @@ export async function readPart(
 ): Promise<CoveragePage> {
   const place = Array.from({ length: MOST_KEYS }, (_, n) => after?.[n] ?? '')
   const [page] = await gate((sql) =>
-    statementOf(part, question.namespace !== null, after === null)(
+    statementOf(part, question.namespace !== null, after === null && question.withTotals)(
       sql,
       question.namespace,
       question.olderThanDays,

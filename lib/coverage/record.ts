@@ -101,7 +101,8 @@ const listOf = <P extends Part>(part: P, item: z.ZodType) =>
         })
         .nullable()
         .describe(
-          'Of the whole namespace or cluster. Null on the pages after the first, and where there are too many to count.',
+          'Of the whole namespace or cluster. Null with `totals=false`, on the pages after the first, and where there ' +
+            'are too many to count.',
         ),
       items: z.array(item),
       nextAfter: z.string().nullable().describe('The `after` of the next page of this part; null on the last one.'),

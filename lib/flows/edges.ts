@@ -139,9 +139,8 @@ const COLUMNS = EDGE_COLUMNS.map((name, i) => `m.edge[${i + 1}] as ${name}`).joi
 const PODS = `
   case when m.parts = 1 and m.pods is not null then m.pods else (
     select count(*) from (
-      select e.pod_namespace, p.pod_name
-      from unnest(m.ids) u(id)
-      cross join lateral (select e.pod_namespace from flow_edge e where e.id = u.id offset 0) e
+      select u.pod_namespace, p.pod_name
+      from unnest(m.id_namespaces, m.ids) u(pod_namespace, id)
       cross join lateral (select p.pod_name from flow_edge_pod p where p.edge_id = u.id offset 0) p
       union
       select u.pod_namespace, u.pod_name from unnest(m.namespaces, m.reporters) u(pod_namespace, pod_name)) d) end`
@@ -224,23 +223,26 @@ function compose({ filter, group, cidr, order, since, until, after, limit, reten
            and b.svc_name = t.peer_name and b.port = t.port and b.protocol = t.ip_protocol
           offset 0) t)${group === 'service' ? `,${SERVICES}` : ''},
   edges as (
-    select ${GROUPED} as edge, sum(t.flows)::bigint as flows, min(t.first_seen_at) as first_seen_at,
+    select k.edge, k.hash, sum(t.flows)::bigint as flows, min(t.first_seen_at) as first_seen_at,
            max(t.last_new_at) as last_new_at, max(t.counted_at) as counted_at,
            bool_or(t.traffic_type = 'EGRESS') as is_seen_from, bool_or(t.traffic_type = 'INGRESS') as is_seen_to,
            count(*) as parts, max(t.pods) as pods, array_agg(t.id) filter (where t.id is not null) as ids,
+           array_agg(t.pod_namespace) filter (where t.id is not null) as id_namespaces,
            array_agg(t.pod_namespace) filter (where t.reporter is not null) as namespaces,
            array_agg(t.reporter) filter (where t.reporter is not null) as reporters
     from raw t
     ${sides(address)}
     cross join lateral (${GROUPS[group]('own_side')}) own
     cross join lateral (${GROUPS[group]('peer_side')}) peer
+    cross join lateral (select e.edge, hash_array_extended(e.edge, 0) as hash from (select ${GROUPED} as edge offset 0) e) k
     where t.passes
-    group by 1
+    -- Numbers are compared faster than edges.
+    group by k.hash, k.edge
     having max(t.last_new_at) >= ${from} and min(t.first_seen_at) < ${to}),
   page as materialized (
     select m.*, row_number() over () as nth
     from (select m.*
-          from (select m.*, m.${key} as key, hash_array_extended(m.edge, 0) as hash, m.counted_at > n.base as is_changed
+          from (select m.*, m.${key} as key, m.counted_at > n.base as is_changed
                 from edges m cross join now n) m
           where ${after === null ? 'true' : isBehind(after, parameter, type)}
           order by m.is_changed, case when not m.is_changed then m.key end desc, m.hash desc

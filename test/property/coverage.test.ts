@@ -237,6 +237,7 @@ async function compare(story: CoverageStory, told: Told, asked: Asked, limit: nu
       all.items.filter(({ missing }) => missing.length > 0),
     )
     assert.deepEqual(unknown.totals, all.totals)
+    assert.deepEqual(await pagesOf(part, `${query}&totals=false`), { items: unknown.items, totals: null })
     if (part === 'containers') containers.push(...all.items)
   }
   return containers

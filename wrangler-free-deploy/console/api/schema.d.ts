@@ -129,6 +129,7 @@ export interface paths {
           older_than_days?: number
           window_hours?: number
           include_known?: boolean
+          totals?: boolean
           limit?: number
           after?: string
         }

@@ -1,7 +1,7 @@
 /** Coverage gaps by name: images, containers, nodes or workloads of which something is not known. */
 import type { ComponentChildren } from 'preact'
 import { type Answer, addressOf, type Params } from '../../api/client.ts'
-import { type PagedReading, usePages } from '../../api/query.ts'
+import { type PagedReading, usePages, useRead } from '../../api/query.ts'
 import { FilterBar } from '../../parts/filter-bar.tsx'
 import { causeText, gapText } from '../../parts/gap-words.ts'
 import { flagsOf, NAMESPACE, useListFilter } from '../../parts/list-filter.ts'
@@ -26,8 +26,10 @@ const PAGE_ROWS = 100
 export function Gaps({ part }: { part: PartName }) {
   const filter = useListFilter(FIELDS)
   const asked = { query: { part, ...filter, limit: PAGE_ROWS } as Query }
-  const answer = usePages('/coverage', asked, { nextOf: (page) => page[part]?.nextAfter ?? null })
-  const first = answer.data?.pages[0]
+  // Counting judges the whole cluster, so the rows do not wait for it.
+  const uncounted = { query: { ...asked.query, totals: false } as Query }
+  const answer = usePages('/coverage', uncounted, { nextOf: (page) => page[part]?.nextAfter ?? null })
+  const counted = useRead('/coverage', { query: { part, ...filter, limit: 1 } as Query })
   const commands = {
     ctb: ['coverage', '--part', part, ...flagsOf(filter)],
     url: addressOf('/coverage', asked),
@@ -38,7 +40,13 @@ export function Gaps({ part }: { part: PartName }) {
       <Shown reading={answer}>
         {() => (
           <>
-            <Totals totals={first?.[part]?.totals ?? null} part={part} />
+            {counted.data ? (
+              <Totals totals={counted.data[part]?.totals ?? null} part={part} />
+            ) : (
+              <p class="lead">
+                {counted.error === null ? `Counting all ${part}…` : `The ${part} could not be counted.`}
+              </p>
+            )}
             {part === 'images' && (
               <Rows part={part} answer={answer} columns={IMAGES} keyOf={imageKey} commands={commands} />
             )}
