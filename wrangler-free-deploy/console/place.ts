@@ -42,15 +42,14 @@ function changed(): void {
   for (const listener of listeners) listener()
 }
 
+export const currentPlace = (): Place => current
+
 /** The current place. The component renders again when it changes. */
 export function usePlace(): Place {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    () => current,
-  )
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }, currentPlace)
 }
 
 /** An address of the console. It keeps the time window unless `query` has one. */
