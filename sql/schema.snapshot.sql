@@ -588,6 +588,8 @@ table public.flow_edge_cursor with (fillfactor=50)
   looked_at timestamp without time zone
   counted_at timestamp without time zone not null default '-infinity'::timestamp without time zone
   swept_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid
+  open_secs double precision
+  complete_since timestamp without time zone not null default '-infinity'::timestamp without time zone
   constraint flow_edge_cursor_is_only_check CHECK (is_only)
   constraint flow_edge_cursor_pkey PRIMARY KEY (is_only)
   CREATE UNIQUE INDEX flow_edge_cursor_pkey ON public.flow_edge_cursor USING btree (is_only)
@@ -1267,6 +1269,8 @@ table public.traffic with (fillfactor=95)
       decision, pod_port) WHERE (ip_protocol = 'UDP'::text)
   CREATE UNIQUE INDEX traffic_udp_any_pod_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type,
       decision, traffic_in_out_port) WHERE (ip_protocol = 'UDP'::text)
+  CREATE INDEX traffic_without_edge ON public.traffic USING btree (time_stamp) WHERE ((pod_name IS NULL) OR
+      (traffic_type IS NULL) OR (traffic_type <> ALL (ARRAY['EGRESS'::text, 'INGRESS'::text])))
 
 table public.traffic_deletion with (fillfactor=50)
   is_only boolean not null default true

@@ -44,7 +44,7 @@ async function followFlows(c: Context, { since, resume, fields, ...asked }: Flow
 }
 
 async function listFlows(c: Context, asked: FlowParameters, range: Range): Promise<Response> {
-  const { db } = c.get('deps')
+  const { db, config } = c.get('deps')
   const { order, limit, fields } = asked
   const { observedSince, observedUntil } = range
   const filter = filterOf(asked)
@@ -52,7 +52,8 @@ async function listFlows(c: Context, asked: FlowParameters, range: Range): Promi
   const now = form === LINES ? await readTimeLine(db.read) : null
   const cut = now === null ? {} : { snapshot: now.snapshot }
   const record = itemRecord(fields)
-  const list = new FlowList(db.read, { filter, order, ...range, ...cut }, record, placeAfter(asked))
+  const query = { filter, order, ...range, ...cut }
+  const list = new FlowList(db.read, query, record, placeAfter(asked), config.flowEdgeRetentionDays)
   const nextAfter = () => (list.after === null ? null : writeAfter(order, list.after))
   const facts = () => ({ nextAfter: nextAfter(), observedSince, observedUntil, unstamped: list.unstamped })
 

@@ -2,7 +2,7 @@
 import { fixed, type Gate } from '../db/index.ts'
 import { joinedColumns, plainColumns, type RawRow } from '../records/index.ts'
 import { type EdgeGroup, type EdgeOrder, type EdgePlace, FlowEdge } from './edge.ts'
-import { EDGE_COMPARISONS, type FlowFilter, filterSql } from './filter.ts'
+import { EDGE_COMPARISONS, type FlowFilter, filterSql, isOfEdges } from './filter.ts'
 import { isInsertedBy, unprepared } from './read.ts'
 
 /** Flows that a query counts itself at most. */
@@ -38,11 +38,8 @@ export interface FoundEdges extends Facts {
   readonly passed: number
 }
 
-/** Fields that an edge does not keep: a filter of these is put to the flows themselves. */
-const OF_FLOWS = ['pod', 'label', 'node', 'ip']
-
-export const isCountedByQuery = (filter: FlowFilter): boolean =>
-  filter.some(({ subject }) => OF_FLOWS.includes(subject))
+/** A filter of what an edge does not keep is put to the flows themselves. */
+export const isCountedByQuery = (filter: FlowFilter): boolean => filter.some(({ subject }) => !isOfEdges(subject))
 
 const EDGE = [
   ...['traffic_type', 'pod_namespace', 'pod_workload_kind', 'pod_workload_name', 'pod_name', 'peer_kind'],
@@ -190,9 +187,8 @@ function compose({ filter, group, cidr, order, since, until, after, limit, reten
   const values: (string | number)[] = []
   const parameter = (value: string | number) => `$${values.push(value)}`
   const time = (value: string) => `${parameter(value)}::text::timestamp`
-  const isOfFlow = ({ subject }: FlowFilter[number]) => OF_FLOWS.includes(subject)
-  const ofFlows = filter.filter(isOfFlow)
-  const ofEdges = filter.filter((one) => !isOfFlow(one))
+  const ofFlows = filter.filter(({ subject }) => !isOfEdges(subject))
+  const ofEdges = filter.filter(({ subject }) => isOfEdges(subject))
   const isNow = ofFlows.length > 0
   const [from, to] = [time(since), time(until)]
   const snapshot = isNow

@@ -134,6 +134,19 @@ export const EDGE_COMPARISONS: Comparisons = {
   public: { flow: `(t.is_public::text = any (${TEXTS}))` },
 }
 
+/**
+ * The comparisons of the flows that were counted into an edge, by that edge `t`: as those of the flows themselves,
+ * without what is behind a service. Edges do not have what the other subjects compare.
+ */
+export const REPORTED_COMPARISONS: Comparisons = {
+  ...EDGE_COMPARISONS,
+  workload: COMPARISONS.workload,
+  port: { flow: `coalesce(${isPort('t.port')}, false)` },
+}
+/** Fields that an edge does not keep. */
+const NOT_OF_EDGES: readonly Subject[] = ['pod', 'label', 'node', 'ip']
+export const isOfEdges = (subject: Subject): boolean => !NOT_OF_EDGES.includes(subject)
+
 /** Whether any of the values matches. */
 function matches({ subject, side }: Condition, comparisons: Comparisons): string {
   const comparison = comparisons[subject]

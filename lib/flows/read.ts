@@ -23,13 +23,15 @@ export interface FlowQuery {
   readonly until: string
   /** Text of a pg_snapshot: only flows that it has, by the transactions that inserted them. */
   readonly snapshot?: string
+  /** Reads only flows that these pods reported. */
+  readonly pods?: readonly string[]
 }
 
 /** The bounds of one statement. */
 export interface Bounds {
   /** Flows behind this one; null from the start. */
   readonly after: Place | null
-  /** Rows found at most, and flows examined at most. */
+  /** Rows found at most, and flows examined at most: of each pod where flows are read by pods. */
   readonly rows: number
   readonly examined: number
 }
@@ -53,14 +55,13 @@ const placeOf = (alias: string) => `${alias}.time_stamp || '${SEPARATOR}' || ${a
 
 /** Reads the next flows, with the columns of the record. */
 export async function readFlows(gate: Gate, query: FlowQuery, record: z.ZodObject, bounds: Bounds): Promise<Found> {
-  const { flows, range, values, parameter } = compose(query, bounds)
+  const { flows, lastExamined, values, parameter } = compose(query, bounds)
   const rows = parameter(bounds.rows)
   const text = `
     select (count(*) filter (where m.passes))::text, (count(*) filter (where m.passes is null))::text,
            -- the last row found; else the last one examined; else null at the end
            case when count(*) = ${rows} then (array_agg(${placeOf('m')}))[${rows}]
-                else (select ${placeOf('t')} from traffic t where ${range}
-                      ${ORDERS[query.order]} offset ${parameter(bounds.examined - 1)} limit 1) end,
+                else (select ${placeOf('t')} from (${lastExamined}) t) end,
            ${joinedColumns(record, 'm', 'm.passes')}
     from (${flows}) m`
   const [row] = await gate((sql) => unprepared(sql, text, values).raw())
@@ -93,8 +94,8 @@ export const isInsertedBy = (snapshot: string) => `(
   coalesce(pg_visible_in_snapshot(coalesce(t.first_tx, t.tx), ${snapshot}::pg_snapshot), true)
   or coalesce(t.first_tx, t.tx) >= (select pg_snapshot_xmax(pg_current_snapshot())))`
 
-/** The flows within the bounds that pass or may pass, and the range in which they are. */
-function compose({ filter, order, since, until, snapshot }: FlowQuery, { after, rows, examined }: Bounds) {
+/** The flows within the bounds that pass or may pass, and where the statement stops, if before the end of the range. */
+function compose({ filter, order, since, until, snapshot, pods }: FlowQuery, { after, rows, examined }: Bounds) {
   const values: (string | number)[] = []
   const parameter = (value: string | number) => `$${values.push(value)}`
   const isNewest = order === 'newest'
@@ -105,15 +106,46 @@ function compose({ filter, order, since, until, snapshot }: FlowQuery, { after, 
     (t.time_stamp, t.uuid) ${isBehind} (${time}, ${parameter(after?.uuid ?? '')}::text)
     and t.time_stamp ${isNewest ? '>=' : '<'} ${parameter(end)}::text::timestamp`
   const isInserted = snapshot === undefined ? 'true' : isInsertedBy(parameter(snapshot))
+  const { read, lastExamined } =
+    pods === undefined
+      ? inOrder(range, order, parameter(examined))
+      : byPod(range, order, parameter(JSON.stringify(pods)), parameter(examined))
   // `offset 0`: the filter is computed once for each flow. The limits keep the order of the index.
   const flows = `
     select t.*, false as "update", ${SIDE_COLUMNS}
     from (select m.*
           from (select t.*, (${filterSql(filter, parameter)} and ${isInserted}) as passes
-                from (select t.* from traffic t where ${range} ${ORDERS[order]} limit ${parameter(examined)}) t
+                from (${read}) t
                 offset 0) m
           where m.passes is not false
+          ${pods === undefined ? '' : ORDERS[order].replaceAll('t.', 'm.')}
           limit ${parameter(rows)}) t
     ${SIDES}`
-  return { flows, range, values, parameter }
+  return { flows, lastExamined, values, parameter }
+}
+
+type Order = FlowQuery['order']
+
+/** The next flows of the range. */
+const inOrder = (range: string, order: Order, examined: string) => ({
+  read: `select t.* from traffic t where ${range} ${ORDERS[order]} limit ${examined}`,
+  lastExamined: `
+    select t.time_stamp, t.uuid from traffic t where ${range} ${ORDERS[order]} offset ${examined}::int - 1 limit 1`,
+})
+
+/** The next flows of each pod, up to the first place where one of them has more. */
+function byPod(range: string, order: Order, pods: string, examined: string) {
+  const each = (rest: string) => `
+    json_array_elements_text(${pods}::text::json) p(pod_name)
+    cross join lateral (select t.* from traffic t where t.pod_name = p.pod_name and ${range} ${rest}) t`
+  const lastExamined = `
+    select t.time_stamp, t.uuid from ${each(`${ORDERS[order]} offset ${examined}::int - 1 limit 1`)}
+    ${ORDERS[order]} limit 1`
+  const [comparison, end] = order === 'newest' ? ['>=', '-infinity'] : ['<=', 'infinity']
+  const read = `
+    select t.*
+    from (select coalesce(max(t.time_stamp), '${end}') as time_stamp, coalesce(max(t.uuid), '') as uuid
+          from (${lastExamined}) t) l
+    cross join ${each(`and (t.time_stamp, t.uuid) ${comparison} (l.time_stamp, l.uuid) offset 0`)}`
+  return { read, lastExamined }
 }

@@ -5,6 +5,7 @@ import { flowEdges } from '../../jobs/flow-edges.ts'
 import { startApp } from '../support/app.ts'
 import { depth } from '../support/depth.ts'
 import { othersEnded } from '../support/transactions.ts'
+import { assertSameByPods, type Sizes } from '../traffic/by-pods.ts'
 import { type Backend, type Edge, type EdgeAnswer, type EdgeStore, edgesOf } from '../traffic/edge-model.ts'
 import { microseconds, type PodHistory, type Query, type StoredFlow } from '../traffic/flow-model.ts'
 import { filter, flows, history, INSERT_FLOWS, range } from '../traffic/flow-values.ts'
@@ -110,6 +111,27 @@ const question: fc.Arbitrary<Question> = fc.record({
   limit: fc.integer({ min: 1, max: 7 }),
 })
 
+/** Lists of flows, read by the pods of their edges. */
+interface List {
+  query: Query
+  sizes: Sizes
+}
+const LISTS = 3
+const list: fc.Arbitrary<List> = fc.record({
+  query: fc
+    .tuple(
+      fc.array(filter, { minLength: 1, maxLength: 3 }).map((filters) => filters.flat()),
+      fc.option(range, { nil: [], freq: 2 }),
+      option('order', 'newest', 'oldest'),
+    )
+    .map((parts) => parts.flat()),
+  sizes: fc.record({
+    first: fc.integer({ min: 1, max: 4 }),
+    next: fc.integer({ min: 1, max: 4 }),
+    rows: fc.integer({ min: 1, max: 4 }),
+  }),
+})
+
 // ---- The same flows on the broker -----------------------------------------------------------------------------------
 
 async function pass(openSecs: number): Promise<void> {
@@ -124,10 +146,19 @@ const OPEN = {
   ...{ peer_workload_kind: null, peer_workload_name: null, pod_workload_kind: null, pod_workload_name: null },
 }
 
-async function hold(sent: StoredFlow[], told: Story, pods: PodHistory[], services: Backend[]): Promise<EdgeStore> {
+/** Calls `check` between the transactions, and when the last one was counted. */
+async function hold(
+  sent: StoredFlow[],
+  told: Story,
+  pods: PodHistory[],
+  services: Backend[],
+  check: () => Promise<void>,
+): Promise<EdgeStore> {
   const { sql } = app
   await sql`truncate traffic, pod_labels, service_backend, flow_edge, flow_edge_pod, flow_edge_pending`
-  await sql`update flow_edge_cursor set next_tx = pg_current_xact_id(), time_stamp = null, uuid = null`
+  await sql`
+    update flow_edge_cursor set next_tx = pg_current_xact_id(), time_stamp = null, uuid = null, open_secs = null,
+                                complete_since = '-infinity'`
   await sql`
     insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
     select namespace, name, since, labels, node
@@ -152,6 +183,7 @@ async function hold(sent: StoredFlow[], told: Story, pods: PodHistory[], service
           update traffic t set ${sql(known)}, first_tx = coalesce(t.first_tx, t.tx), tx = pg_current_xact_id()
           where t.uuid = ${one.uuid}`
       }
+    await check()
   }
   await pass(openSecs)
   if (told.isSettled) await pass(0)
@@ -163,6 +195,7 @@ async function hold(sent: StoredFlow[], told: Story, pods: PodHistory[], service
     select namespace, service, port, protocol, kind, workload, "targetPort"
     from json_to_recordset(${JSON.stringify(services)}::text::json)
       as s(namespace text, service text, port text, protocol text, kind text, workload text, "targetPort" text)`
+  await check()
   const flows = counted.filter(({ uuid }) => !deleted.includes(uuid))
   return { counted, flows, history: pods, backends: services }
 }
@@ -210,7 +243,7 @@ async function assertAnswers(asked: Question, expected: EdgeAnswer): Promise<voi
 test('any filters and groups of edges answer what the contract says, in pages of any size', {
   timeout: 1_800_000,
 }, async () => {
-  const seen = { some: 0, merged: 0, both: 0, unknown: 0 }
+  const seen = { some: 0, merged: 0, both: 0, unknown: 0, byPods: 0 }
   await fc.assert(
     fc.asyncProperty(
       edgeFlows,
@@ -218,8 +251,11 @@ test('any filters and groups of edges answer what the contract says, in pages of
       history,
       backends,
       fc.array(question, { minLength: QUESTIONS, maxLength: QUESTIONS }),
-      async (sent, told, pods, services, questions) => {
-        const store = await hold(sent, told, pods, services)
+      fc.array(list, { minLength: LISTS, maxLength: LISTS }),
+      async (sent, told, pods, services, questions, lists) => {
+        const store = await hold(sent, told, pods, services, async () => {
+          for (const { query, sizes } of lists) if (await assertSameByPods(app, query, sizes)) seen.byPods++
+        })
         for (const asked of questions) {
           const expected = edgesOf(store, asked.query)
           if (expected.edges.length > 1) seen.some++
@@ -237,7 +273,7 @@ test('any filters and groups of edges answer what the contract says, in pages of
     { numRuns: STORES, includeErrorInReport: true },
   )
   assert.ok(
-    Math.min(seen.some, seen.merged, seen.unknown) > STORES / 4 && seen.both >= STORES / 12,
+    Math.min(seen.some, seen.merged, seen.unknown, seen.byPods) > STORES / 4 && seen.both >= STORES / 12,
     `too few questions tell flows apart: ${JSON.stringify(seen)}`,
   )
 })

@@ -15,7 +15,7 @@ as $$
     from flow_edge_cursor c
     cross join (select pg_current_snapshot() as snapshot) s),
   range as materialized (
-    select n.*, n.moment - make_interval(secs => open_secs) as open_since,
+    select n.*, n.moment - make_interval(secs => count_flow_edges.open_secs) as open_since,
            case when n.xmin <= n.next_tx then n.next_tx
                 -- one transaction is never divided
                 else greatest(least(n.xmin, w.tx, f.tx), (n.next_tx::text::bigint + 1)::text::xid8) end as to_tx
@@ -140,6 +140,8 @@ as $$
                           when r.to_tx >= r.looked_tx then r.looked_at
                           else r.as_of end,
         counted_at = r.moment,
+        complete_since = case when count_flow_edges.open_secs > r.open_secs then r.moment else r.complete_since end,
+        open_secs = count_flow_edges.open_secs,
         looked_tx  = case when r.to_tx < r.looked_tx then r.looked_tx else r.xmax end,
         looked_at  = case when r.to_tx < r.looked_tx then r.looked_at else r.moment end
     from range r

@@ -1,0 +1,96 @@
+/**
+ * Finds the pods that reported flows of a filter, by the edges that the job `flow-edges` counted. A rare filter then
+ * reads the flows of a few pods instead of all (docs/contract.md#flow-queries).
+ */
+import type { Gate } from '../db/index.ts'
+import { filterSql, isOfEdges, REPORTED_COMPARISONS } from './filter.ts'
+import { type FlowQuery, type Place, unprepared } from './read.ts'
+
+/** More pods are not read one by one. */
+export const MAX_PODS = 5_000
+/** Edges are looked through until so many pods of edges are found: a filter that matches more is not rare. */
+const MAX_PAIRS = 40_000
+/** Flows that are not counted yet; with more of them it is not known in time which pods reported them. */
+const MAX_UNCOUNTED = 20_000
+
+export interface Reporters {
+  /** Any flow of the filter since `since` is one of theirs. */
+  readonly pods: readonly string[]
+  /** The begin of the range, or later: flows from before may have been forgotten by edges. */
+  readonly since: string
+  /** Whether flows of the range may be older than `since`. */
+  readonly hasOlder: boolean
+}
+
+const FLOW = (alias: string) => `${alias}.time_stamp >= r.since and ${alias}.time_stamp < r.until`
+
+/**
+ * The pods that reported the flows of the rest of a list; null where they are too many, or not known: while the flows of
+ * an older release are counted for the first time, after a restore, and where a flow of the range has no pod or no
+ * direction. `retentionDays` are those of edges.
+ */
+export async function readReporters(
+  gate: Gate,
+  { filter, order, since, until }: FlowQuery,
+  after: Place | null,
+  retentionDays: number,
+): Promise<Reporters | null> {
+  const ofEdges = filter.filter(({ subject }) => isOfEdges(subject))
+  if (ofEdges.length === 0) return null
+  const values: (string | number)[] = []
+  const parameter = (value: string | number) => `$${values.push(value)}`
+  const time = (value: string) => `${parameter(value)}::text::timestamp`
+  const isNewest = order === 'newest'
+  const text = `
+  with range as materialized (
+    select k.since, k.until, c.next_tx,
+           greatest(k.since, c.complete_since,
+                    now() at time zone 'utc' - make_interval(days => nullif(${parameter(retentionDays)}::int, 0))) as known_since
+    from (select ${isNewest || after === null ? time(since) : `greatest(${time(since)}, ${time(after.time)})`} as since,
+                 ${isNewest && after !== null ? `least(${time(until)}, ${time(after.time)} + interval '1 us')` : time(until)}
+                   as until) k
+    cross join flow_edge_cursor c
+    where c.time_stamp is null and c.next_tx <= pg_snapshot_xmax(pg_current_snapshot())),
+  usable as materialized (
+    select r.*, o.has_older
+    from range r
+    cross join lateral (select exists (
+      select from traffic t where ${FLOW('t')} and t.time_stamp < r.known_since) as has_older) o
+    where r.known_since < r.until ${isNewest ? '' : 'and not o.has_older'}
+      and not exists (
+        select from traffic t
+        where (t.pod_name is null or t.traffic_type is null or t.traffic_type not in ('EGRESS', 'INGRESS'))
+          and ${FLOW('t')})),
+  uncounted as materialized (
+    select f.pod_name
+    from usable u
+    cross join lateral (
+      select t.pod_name from traffic t where t.tx >= u.next_tx order by t.tx limit ${MAX_UNCOUNTED + 1}) f),
+  pairs as materialized (
+    select p.pod_name
+    from usable u
+    cross join flow_edge t
+    cross join lateral (
+      select p.pod_name from flow_edge_pod p where p.edge_id = t.id and p.last_new_at >= u.known_since offset 0) p
+    where t.last_new_at >= u.known_since and t.first_seen_at < u.until
+      and (${filterSql(ofEdges, parameter, REPORTED_COMPARISONS)}) is not false
+    limit ${MAX_PAIRS + 1}),
+  pending as materialized (
+    select t.reporter as pod_name
+    from usable u
+    cross join flow_edge_pending t
+    where t.time_stamp >= u.known_since and t.time_stamp < u.until
+      and (${filterSql(ofEdges, parameter, REPORTED_COMPARISONS)}) is not false
+    limit ${MAX_PAIRS + 1}),
+  pods as materialized (
+    select f.pod_name from uncounted f union select p.pod_name from pairs p union select p.pod_name from pending p)
+  select u.known_since::text as since, u.has_older,
+         (select json_agg(p.pod_name) from (select p.pod_name from pods p limit ${MAX_PODS + 1}) p) as pods,
+         (select count(*) from uncounted) > ${MAX_UNCOUNTED} or (select count(*) from pairs) > ${MAX_PAIRS}
+           or (select count(*) from pending) > ${MAX_PAIRS} as is_cut
+  from usable u`
+  const [row] = await gate((sql) => unprepared(sql, text, values))
+  if (row === undefined || row.is_cut) return null
+  const pods: readonly string[] = row.pods ?? []
+  return pods.length > MAX_PODS ? null : { pods, since: row.since, hasOlder: row.has_older }
+}
