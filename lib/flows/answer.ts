@@ -44,7 +44,7 @@ async function followFlows(c: Context, { since, resume, fields, ...asked }: Flow
 }
 
 async function listFlows(c: Context, asked: FlowParameters, range: Range): Promise<Response> {
-  const { db, config } = c.get('deps')
+  const { db } = c.get('deps')
   const { order, limit, fields } = asked
   const { observedSince, observedUntil } = range
   const filter = filterOf(asked)
@@ -53,7 +53,7 @@ async function listFlows(c: Context, asked: FlowParameters, range: Range): Promi
   const cut = now === null ? {} : { snapshot: now.snapshot }
   const record = itemRecord(fields)
   const query = { filter, order, ...range, ...cut }
-  const list = new FlowList(db.read, query, record, placeAfter(asked), config.flowEdgeRetentionDays)
+  const list = new FlowList(db.read, query, record, placeAfter(asked))
   const nextAfter = () => (list.after === null ? null : writeAfter(order, list.after))
   const facts = () => ({ nextAfter: nextAfter(), observedSince, observedUntil, unstamped: list.unstamped })
 

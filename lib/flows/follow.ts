@@ -24,7 +24,7 @@ export function follow(
   timeLine: TimeLine,
   rowBytes: number,
 ): Pieces {
-  const { db, config, followers, draining } = c.get('deps')
+  const { db, followers, draining } = c.get('deps')
   const share = c.get('share')
   const startedAt = performance.now()
   let position = start
@@ -54,7 +54,6 @@ export function follow(
         { filter, order: 'oldest', since: start.since ?? '-infinity', until: 'infinity', snapshot: start.seen! },
         record,
         start.place,
-        config.flowEdgeRetentionDays,
       )
     : null
 

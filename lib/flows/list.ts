@@ -5,10 +5,11 @@ import type { Render } from './forms.ts'
 import { type FlowQuery, type Place, readFlows, readFlowsPlain } from './read.ts'
 import { readReporters } from './reporters.ts'
 
-/** Flows that the first statement of a list examines, and each further one. */
-const EXAMINED = { first: 10_000, next: 50_000 }
-/** A filter is rare where a statement finds fewer than one of so many flows that are wanted. */
-const RARE = 10
+/**
+ * Flows that the first statement of a list examines, and each further one. A filter is rare where the first one finds
+ * fewer than one of `rare` flows that are wanted.
+ */
+const EXAMINED = { first: 10_000, next: 50_000, rare: 10 }
 /** Statements that are faster examine more flows of each pod the next time, slower ones fewer. */
 const FAST_MS = 50
 const SLOW_MS = 200
@@ -16,7 +17,6 @@ const SLOW_MS = 200
 export class FlowList {
   readonly record: z.ZodObject
   readonly #gate: Gate
-  readonly #edgeRetentionDays: number
   readonly #examined: typeof EXAMINED
   #query: FlowQuery
   #after: Place | null
@@ -30,16 +30,8 @@ export class FlowList {
   unstamped = 0
   examined = 0
 
-  constructor(
-    gate: Gate,
-    query: FlowQuery,
-    record: z.ZodObject,
-    after: Place | null,
-    edgeRetentionDays: number,
-    examined = EXAMINED,
-  ) {
+  constructor(gate: Gate, query: FlowQuery, record: z.ZodObject, after: Place | null, examined = EXAMINED) {
     this.#gate = gate
-    this.#edgeRetentionDays = edgeRetentionDays
     this.#examined = examined
     this.#query = query
     this.record = record
@@ -73,7 +65,7 @@ export class FlowList {
     this.examined += isShort ? examined : rows
     this.#after = found.last
     if (found.last === null) this.#goOnWithOlder()
-    else if (isFirst && (found.passed + found.unstamped) * RARE < rows) await this.#readByPods()
+    else if (isFirst && (found.passed + found.unstamped) * this.#examined.rare < rows) await this.#readByPods()
     return render(this.record, found, () => readFlowsPlain(this.#gate, query, this.record, bounds))
   }
 
@@ -84,7 +76,7 @@ export class FlowList {
   }
 
   async #readByPods(): Promise<void> {
-    const reporters = await readReporters(this.#gate, this.#query, this.#after, this.#edgeRetentionDays)
+    const reporters = await readReporters(this.#gate, this.#query, this.#after)
     if (reporters === null) return
     const { pods, since, hasOlder } = reporters
     this.#ofEachPod = Math.ceil(this.#examined.next / Math.max(pods.length, 1))

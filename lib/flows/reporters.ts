@@ -16,7 +16,7 @@ const MAX_UNCOUNTED = 20_000
 export interface Reporters {
   /** Any flow of the filter since `since` is one of theirs. */
   readonly pods: readonly string[]
-  /** The begin of the range, or later: flows from before may have been forgotten by edges. */
+  /** The begin of the range, or later: the pods of older flows are not known. */
   readonly since: string
   /** Whether flows of the range may be older than `since`. */
   readonly hasOlder: boolean
@@ -27,13 +27,12 @@ const FLOW = (alias: string) => `${alias}.time_stamp >= r.since and ${alias}.tim
 /**
  * The pods that reported the flows of the rest of a list; null where they are too many, or not known: while the flows of
  * an older release are counted for the first time, after a restore, and where a flow of the range has no pod or no
- * direction. `retentionDays` are those of edges.
+ * direction.
  */
 export async function readReporters(
   gate: Gate,
   { filter, order, since, until }: FlowQuery,
   after: Place | null,
-  retentionDays: number,
 ): Promise<Reporters | null> {
   const ofEdges = filter.filter(({ subject }) => isOfEdges(subject))
   if (ofEdges.length === 0) return null
@@ -44,8 +43,7 @@ export async function readReporters(
   const text = `
   with range as materialized (
     select k.since, k.until, c.next_tx,
-           greatest(k.since, c.complete_since,
-                    now() at time zone 'utc' - make_interval(days => nullif(${parameter(retentionDays)}::int, 0))) as known_since
+           greatest(k.since, c.complete_since) as known_since
     from (select ${isNewest || after === null ? time(since) : `greatest(${time(since)}, ${time(after.time)})`} as since,
                  ${isNewest && after !== null ? `least(${time(until)}, ${time(after.time)} + interval '1 us')` : time(until)}
                    as until) k

@@ -1,5 +1,6 @@
--- Flows that are older than this may have changed after they were counted: how long the peer of a flow may become known
--- was raised then, by a new value of PEER_LATE_RESOLVE_WINDOW_SECS. `open_secs` is the last one that was used.
+-- Of older flows than this it is not known which pods reported them: retention may have forgotten the pods, or the flows
+-- changed after they were counted, since PEER_LATE_RESOLVE_WINDOW_SECS was raised. `open_secs` is how long the last pass
+-- waited for the peer of a flow.
 alter table flow_edge_cursor
   add column open_secs      float8,
   add column complete_since timestamp not null default '-infinity';

@@ -28,20 +28,36 @@ const copy = fc.record({
   isMirrored: fc.boolean(),
 })
 const MAX_FLOWS = 30
-const edgeFlows = fc.tuple(flows, fc.array(copy, { maxLength: MAX_FLOWS / 2 })).map(([all, copies]) => {
-  const first = all.slice(0, MAX_FLOWS / 2)
-  return [
-    ...first,
-    ...copies.map(({ of, pod, time, isMirrored }, i): StoredFlow => {
-      const one = first[of % first.length]!
-      const again = {
-        ...{ ...one, uuid: `copy-${i}`, pod_name: pod, time_stamp: all[time % all.length]!.time_stamp },
-        ...(one.traffic_type === 'EGRESS' ? { pod_port: `1${i}` } : { traffic_in_out_port: `1${i}` }),
-      }
-      return isMirrored && pod !== null && one.peer_kind === 'pod' ? mirrored(again) : again
-    }),
-  ]
-})
+/** Whether each flow has a pod and a direction: lists of others are not read by pods. */
+const isWhole = fc.boolean()
+const edgeFlows = fc
+  .tuple(flows, fc.array(copy, { maxLength: MAX_FLOWS / 2 }), isWhole)
+  .map(([all, copies, isWhole]) => {
+    const first = all
+      .slice(0, MAX_FLOWS / 2)
+      .map(
+        (one, i): StoredFlow =>
+          isWhole
+            ? { ...one, pod_name: one.pod_name ?? 'web-1', traffic_type: i % 3 === 0 ? 'INGRESS' : 'EGRESS' }
+            : one,
+      )
+    return [
+      ...first,
+      ...copies.map(({ of, pod, time, isMirrored }, i): StoredFlow => {
+        const one = first[of % first.length]!
+        const again = {
+          ...{
+            ...one,
+            uuid: `copy-${i}`,
+            pod_name: isWhole ? (pod ?? 'dns') : pod,
+            time_stamp: all[time % all.length]!.time_stamp,
+          },
+          ...(one.traffic_type === 'EGRESS' ? { pod_port: `1${i}` } : { traffic_in_out_port: `1${i}` }),
+        }
+        return isMirrored && pod !== null && one.peer_kind === 'pod' ? mirrored(again) : again
+      }),
+    ]
+  })
 
 const mirrored = (flow: StoredFlow): StoredFlow => ({
   ...{ ...flow, traffic_type: flow.traffic_type === 'EGRESS' ? 'INGRESS' : 'EGRESS' },

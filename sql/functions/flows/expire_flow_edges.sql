@@ -34,7 +34,8 @@ as $$
     delete from flow_edge e using remaining o where e.id = o.id and o.is_old and o.pods = 0 returning 1),
   moved as (
     update flow_edge_cursor c
-    set swept_id = coalesce((select l.id from looked_at l order by l.id offset at_once - 1 limit 1),
+    set complete_since = greatest(c.complete_since, (select n.until from now n)),
+        swept_id = coalesce((select l.id from looked_at l order by l.id offset at_once - 1 limit 1),
                             '00000000-0000-0000-0000-000000000000'))
   select count(*) from deleted
 $$;

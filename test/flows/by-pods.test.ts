@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { flowEdges } from '../../jobs/flow-edges.ts'
+import type { FlowQuery } from '../../lib/flows/read.ts'
+import { MAX_PODS, readReporters } from '../../lib/flows/reporters.ts'
+import { startApp } from '../support/app.ts'
+import { othersEnded } from '../support/transactions.ts'
+import { assertSameByPods, type Sizes } from '../traffic/by-pods.ts'
+
+const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+const { sql } = app
+
+const EVER = { since: '-infinity', until: 'infinity' }
+const DB = { subject: 'port', side: 'either', wanted: [{ first: 5432, last: 5432 }], excluded: [] } as const
+const newest: FlowQuery = { filter: [DB], order: 'newest', ...EVER }
+const oldest: FlowQuery = { ...newest, order: 'oldest' }
+const reportersOf = (query: FlowQuery) => readReporters(app.db.read, query, null)
+const podsOf = async (query: FlowQuery) => (await reportersOf(query))?.pods.toSorted()
+
+/** Stores flows that are minutes apart, the newest an hour ago; the last ones of each pod go to port 5432. */
+async function store(pod: string | null, flows: number, ofDb: number, { peer = 'service', ago = '1 hour' } = {}) {
+  await sql`
+    insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
+                         traffic_in_out_port, decision, time_stamp, peer_kind, peer_namespace, peer_name,
+                         pod_workload_kind, pod_workload_name)
+    select gen_random_uuid(), ${pod}::text, 'shop', 'address of ' || coalesce(${pod}::text, 'none'), '0', 'TCP', 'EGRESS', '10.0.' || n / 250 || '.' || n % 250,
+           case when n < ${ofDb}::int then '5432' else '443' end, 'ALLOW',
+           now() at time zone 'utc' - ${ago}::text::interval - (${flows}::int - n) * interval '1 minute',
+           ${peer || null}::text, 'shop', ${peer || null}::text, 'Deployment', ${pod}::text
+    from generate_series(0, ${flows}::int - 1) n`
+}
+
+async function pass(windowSecs = 0): Promise<void> {
+  await othersEnded(sql)
+  const config = { ...app.deps.config, peerLateResolveWindowSecs: windowSecs }
+  await flowEdges.run({ config, db: app.db, log: app.deps.log, signal: new AbortController().signal })
+}
+
+beforeEach(async () => {
+  await sql`truncate traffic, flow_edge, flow_edge_pod, flow_edge_pending`
+  await sql`
+    update flow_edge_cursor set next_tx = pg_current_xact_id(), time_stamp = null, uuid = null, open_secs = null,
+                                complete_since = '-infinity'`
+})
+
+const SIZES: Sizes[] = [
+  { first: 1, next: 1, rows: 1 },
+  { first: 1, next: 2, rows: 3 },
+  { first: 2, next: 30, rows: 10 },
+]
+/** In both orders, in steps of several sizes. */
+async function assertSame(): Promise<void> {
+  for (const order of ['newest', 'oldest'])
+    for (const sizes of SIZES)
+      await assertSameByPods(
+        app,
+        [
+          ['port', '5432'],
+          ['order', order],
+        ],
+        sizes,
+      )
+}
+
+test('GET /flows 200: a rare filter reads the pods of its edges only, and finds what all flows have', async () => {
+  await store('a', 20, 7)
+  await store('b', 30, 2)
+  await store('c', 25, 0)
+  await pass()
+  assert.deepEqual(await podsOf(newest), ['a', 'b'])
+  await assertSame()
+})
+
+test('GET /flows 200: flows that are not counted yet, or whose peer may become known, are found', async () => {
+  await store('a', 9, 3)
+  await pass(86_400)
+  await store('b', 9, 3)
+  assert.deepEqual(await podsOf(newest), ['a', 'b'])
+  await assertSame()
+  await store('c', 9, 3, { peer: '' })
+  await pass(86_400)
+  const [{ pending }] = await sql<[{ pending: number }]>`select count(*)::int as pending from flow_edge_pending`
+  assert.equal(pending, 9)
+  assert.deepEqual(await podsOf(newest), ['a', 'b', 'c'])
+  await assertSame()
+})
+
+test('GET /flows 200: flows from before edges were complete are examined one by one', async () => {
+  await store('a', 9, 3)
+  await pass()
+  // The window was raised: flows that were counted as unresolved may have become known since.
+  await pass(60)
+  await store('b', 9, 3, { ago: '-1 hour' })
+  await pass(60)
+  const reporters = await reportersOf(newest)
+  assert.deepEqual([reporters?.pods, reporters?.hasOlder], [['b'], true])
+  assert.equal(await podsOf(oldest), undefined)
+  await assertSame()
+  await pass(30)
+  assert.deepEqual(await podsOf(newest), ['b'])
+})
+
+test('GET /flows 200: edges forget pods that are gone, so older flows are examined one by one', async () => {
+  await store('a', 9, 3, { ago: '100 days' })
+  await store('b', 9, 3)
+  await pass()
+  const reporters = await reportersOf(newest)
+  assert.deepEqual([reporters?.pods, reporters?.hasOlder], [['b'], true])
+  assert.equal(await podsOf(oldest), undefined)
+  await assertSame()
+  const [{ since }] = await sql<
+    [{ since: string }]
+  >`select (now() at time zone 'utc' - interval '30 days')::text as since`
+  assert.deepEqual(await podsOf({ ...oldest, since }), ['b'])
+})
+
+test('GET /flows 200: flows without a pod or a direction are examined one by one, where the range has some', async () => {
+  await store('a', 9, 3)
+  await store(null, 2, 1, { ago: '2 days' })
+  await pass()
+  assert.equal(await podsOf(newest), undefined)
+  await assertSame()
+  const [{ since }] = await sql<
+    [{ since: string }]
+  >`select (now() at time zone 'utc' - interval '1 day')::text as since`
+  assert.deepEqual(await podsOf({ ...newest, since }), ['a'])
+  await sql`delete from traffic where pod_name is null`
+  assert.deepEqual(await podsOf(newest), ['a'])
+  await sql`update traffic set traffic_type = 'FORWARD' where time_stamp = (select max(time_stamp) from traffic)`
+  assert.equal(await podsOf(newest), undefined)
+})
+
+test('GET /flows 200: while edges are counted for the first time, and after a restore, all flows are examined', async () => {
+  await store('a', 9, 3)
+  await pass()
+  assert.deepEqual(await podsOf(newest), ['a'])
+  await sql`update flow_edge_cursor set next_tx = (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 1000)::text::xid8`
+  assert.equal(await podsOf(newest), undefined)
+  await sql`update flow_edge_cursor set next_tx = '3', time_stamp = '-infinity', uuid = ''`
+  assert.equal(await podsOf(newest), undefined)
+  await sql`update flow_edge_cursor set time_stamp = null, uuid = null`
+  assert.deepEqual(await podsOf(newest), ['a'])
+})
+
+test('GET /flows 200: pods are read one by one up to a limit', async () => {
+  await sql`
+    insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
+                         traffic_in_out_port, decision, time_stamp, peer_kind)
+    select 'many-' || n, 'pod-' || n, 'shop', '10.1.0.' || n, '0', 'TCP', 'EGRESS', '10.0.0.9', '5432', 'ALLOW',
+           now() at time zone 'utc', 'service'
+    from generate_series(1, ${MAX_PODS}::int) n`
+  await pass()
+  assert.equal((await podsOf(newest))?.length, MAX_PODS)
+  await store('one-more', 1, 1)
+  assert.equal(await podsOf(newest), undefined)
+})
+
+test('GET /flows 200: the pages and streams of a rare filter, behind more flows than one statement examines', async () => {
+  await store('busy', 12_000, 0)
+  await store('a', 5, 5, { ago: '30 days' })
+  await pass()
+  const seen: unknown[] = []
+  for (let after: string | null = ''; after !== null; ) {
+    const { json } = await app.get(`/flows?port=5432&limit=2&after=${after}`)
+    seen.push(...json.items.map((item: { pod_name: string }) => item.pod_name))
+    after = json.nextAfter
+  }
+  assert.deepEqual(seen, Array(5).fill('a'))
+  const lines = await app.get('/flows?port=5432', { headers: { accept: 'application/x-ndjson' } })
+  const end = JSON.parse(lines.text.trimEnd().split('\n').at(-1)!)
+  assert.deepEqual([end.end, end.count], [true, 5])
+})
