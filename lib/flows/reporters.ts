@@ -58,18 +58,20 @@ export async function readReporters(
       and not exists (
         select from traffic t
         where (t.pod_name is null or t.traffic_type is null or t.traffic_type not in ('EGRESS', 'INGRESS'))
-          and ${FLOW('t')})),
+          and ${FLOW('t')}
+        -- looks the range up in the index
+        offset 0)),
   uncounted as materialized (
     select f.pod_name
     from usable u
     cross join lateral (
       select t.pod_name from traffic t where t.tx >= u.next_tx order by t.tx limit ${MAX_UNCOUNTED + 1}) f),
   pairs as materialized (
-    select p.pod_name
+    select p.pod_name, p.last_new_at >= u.known_since as is_recent
     from usable u
     cross join flow_edge t
     cross join lateral (
-      select p.pod_name from flow_edge_pod p where p.edge_id = t.id and p.last_new_at >= u.known_since offset 0) p
+      select p.pod_name, p.last_new_at from flow_edge_pod p where p.edge_id = t.id offset 0) p
     where t.last_new_at >= u.known_since and t.first_seen_at < u.until
       and (${filterSql(ofEdges, parameter, REPORTED_COMPARISONS)}) is not false
     limit ${MAX_PAIRS + 1}),
@@ -81,7 +83,9 @@ export async function readReporters(
       and (${filterSql(ofEdges, parameter, REPORTED_COMPARISONS)}) is not false
     limit ${MAX_PAIRS + 1}),
   pods as materialized (
-    select f.pod_name from uncounted f union select p.pod_name from pairs p union select p.pod_name from pending p)
+    select f.pod_name from uncounted f
+    union select p.pod_name from pairs p where p.is_recent
+    union select p.pod_name from pending p)
   select u.known_since::text as since, u.has_older,
          (select json_agg(p.pod_name) from (select p.pod_name from pods p limit ${MAX_PODS + 1}) p) as pods,
          (select count(*) from uncounted) > ${MAX_UNCOUNTED} or (select count(*) from pairs) > ${MAX_PAIRS}

@@ -265,7 +265,13 @@ const examples: Record<string, Example[]> = {
     // A value that joined columns cannot carry.
     { path: '/flows?order=oldest&limit=3', statements: 3, isOrdered: true },
     // More flows than the first statement examines.
-    { path: '/flows?namespace=ns-7&label=a=b&node=n&workload=a/b', statements: 3, isOrdered: true },
+    { path: '/flows?ip=203.0.113.9', statements: 3, isOrdered: true },
+    // The edges of the filter are looked through, and the flows of the pods that reported them are read.
+    {
+      path: '/flows?namespace=ns-7&label=a=b&node=n&workload=a/b',
+      statements: 4,
+      walked: ['flow_edge', 'flow_edge_cursor', 'flow_edge_pending'],
+    },
   ],
   // Edges are grouped anew for each answer, all of them. With filters that edges do not keep, the flows of the range are.
   'GET /flows/edges': [
