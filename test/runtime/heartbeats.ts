@@ -12,7 +12,7 @@ export const digest = (of: string) => `sha256:${createHash('sha256').update(of).
 export const containerId = () => randomBytes(32).toString('hex')
 
 /** The time this many seconds from now, as agents write it: naive UTC. */
-export const inSecs = (secs: number) => new Date(Date.now() + secs * 1_000).toISOString().slice(0, -1)
+export const inSecs = (secs: number) => new Date(Date.now() + secs * 1_000).toISOString().replace(/(\.000)?Z$/, '')
 
 let made = 0
 
