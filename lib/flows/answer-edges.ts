@@ -29,7 +29,7 @@ export const stillCounting = () =>
 
 async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBody> {
   const { db, config } = c.get('deps')
-  const { group, cidr, order } = asked
+  const { group, cidr, count_pods: countPods, order } = asked
   const limit = itemsOfPage(asked)
   const filter = filterOf(asked)
   const range = await readRange(db.read, asked.since, asked.until, config.trafficRetentionDays)
@@ -44,7 +44,7 @@ async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBod
     )
 
   const retentionDays = config.flowEdgeRetentionDays
-  const query = { filter, group, cidr, order, since, until, after: placeOf(asked), limit, retentionDays }
+  const query = { filter, group, cidr, countPods, order, since, until, after: placeOf(asked), limit, retentionDays }
   const found = await readEdges(db.read, query)
   if (found.asOf === null) throw stillCounting()
   const items = await renderItems(FlowEdge, found, () => readEdgesPlain(db.read, query))

@@ -35,7 +35,7 @@ export const FlowEdge = z
     protocol: text,
     verdict: text,
     flows: z.int().describe('Their number.'),
-    pods: z.int().describe('Pods whose agents reported them.'),
+    pods: z.int().nullable().describe('Pods whose agents reported them; null with `count_pods=false`.'),
     seenBy: z.array(z.string()).describe('The sides whose agents reported them: `from`, `to`.'),
     firstSeenAt: wireTime,
     lastNewAt: wireTime.describe('The time of the newest. A living pod never reports a flow twice.'),
@@ -116,6 +116,13 @@ export const EdgeParameters = z
     cidr,
     since: moment('Edges that had a new flow at this time or later'),
     until: moment('Edges that were first seen before this time'),
+    count_pods: documentedAs(
+      z
+        .enum(['true', 'false'])
+        .transform((word) => word === 'true')
+        .default(true),
+      { type: 'boolean', default: true, description: 'With `false`, pods are not counted: large groups are faster.' },
+    ),
     order: z.enum(EDGE_ORDERS).default('lastNewAt').describe('The largest first.'),
     limit,
     after: documentedAs(

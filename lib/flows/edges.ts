@@ -14,6 +14,7 @@ export interface EdgeQuery {
   readonly filter: FlowFilter
   readonly group: EdgeGroup
   readonly cidr: number | null
+  readonly countPods: boolean
   readonly order: EdgeOrder
   /** Texts of PostgreSQL. */
   readonly since: string
@@ -183,7 +184,7 @@ export function readEdgesPlain(gate: Gate, query: EdgeQuery): Promise<RawRow[]> 
 }
 
 /** The CTEs `now`, `raw`, `page`, and `shown` with the edges of the page. */
-function compose({ filter, group, cidr, order, since, until, after, limit, retentionDays }: EdgeQuery) {
+function compose({ filter, group, cidr, countPods, order, since, until, after, limit, retentionDays }: EdgeQuery) {
   const values: (string | number)[] = []
   const parameter = (value: string | number) => `$${values.push(value)}`
   const time = (value: string) => `${parameter(value)}::text::timestamp`
@@ -244,7 +245,7 @@ function compose({ filter, group, cidr, order, since, until, after, limit, reten
           order by m.is_changed, case when not m.is_changed then m.key end desc, m.hash desc
           limit ${parameter(limit)}) m),
   shown as materialized (
-    select ${COLUMNS}, m.flows, ${PODS} as pods,
+    select ${COLUMNS}, m.flows, ${countPods ? PODS : 'null::bigint'} as pods,
            array_remove(array[case when m.is_seen_from then 'from' end, case when m.is_seen_to then 'to' end], null)
              as seen_by,
            m.first_seen_at, m.last_new_at

@@ -209,6 +209,18 @@ test('GET /flows/edges 200: an edge has both sides, all times, and what is not k
   assert.deepEqual(rest, { nextAfter: null, observedSince: T('10:00:00'), unstamped: 0 })
 })
 
+test('GET /flows/edges 200: with count_pods=false pods are null, and nothing else differs', async () => {
+  for (const query of ['', 'group=namespace&order=flows', 'node=node-1']) {
+    const counted = await page(`?${query}`)
+    assert.ok(counted.items.length > 0 && counted.items.every(({ pods }) => pods !== null))
+    const uncounted = await page(`?${query}&count_pods=false`)
+    assert.deepEqual(
+      uncounted.items,
+      counted.items.map((edge) => ({ ...edge, pods: null })),
+    )
+  }
+})
+
 test('GET /flows/edges 200: flows whose workload was not recorded are counted, unless the rest decides', async () => {
   assert.equal((await page('?workload=gone/x')).unstamped, 1)
   assert.equal((await page('?workload=gone/x&verdict=DROP')).unstamped, 0)
@@ -322,6 +334,7 @@ const REFUSED: [query: string, message: RegExp][] = [
   ['cidr=33', /cidr: expected 0 to 32/],
   ['cidr=-1', /cidr: expected 0 to 32/],
   ['limit=0', /limit: expected 1 to 20000/],
+  ['count_pods=0', /count_pods: /],
   ['limit=20001', /limit: expected 1 to 20000/],
   ['since=yesterday', /since: expected a time/],
   ['since=1h&until=2h', /until: expected no time before since/],

@@ -224,6 +224,7 @@ export interface paths {
           cidr?: number
           since?: string
           until?: string
+          count_pods?: boolean
           order?: 'lastNewAt' | 'flows'
           limit?: number
           after?: string
@@ -1496,7 +1497,7 @@ export interface components {
       protocol: string | null
       verdict: string | null
       flows: number
-      pods: number
+      pods: number | null
       seenBy: string[]
       firstSeenAt: components['schemas']['NaiveTime']
       lastNewAt: components['schemas']['NaiveTime']

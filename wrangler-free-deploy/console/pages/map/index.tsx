@@ -30,6 +30,9 @@ import './map.css'
 
 const NO_EDGES: readonly Edge[] = []
 
+/** The map shows no pods, and counting them takes a fifth of the time. */
+const withoutPods = ({ query }: Params<'/flows/edges'>) => ({ query: { ...query, count_pods: false } })
+
 export default function MapPage() {
   const { query } = usePlace()
   const filter = useMapFilter()
@@ -37,10 +40,10 @@ export default function MapPage() {
   const hasNetworks = chosen.includes(EXTERNAL)
   const shared = { ...filter, order: 'flows', cidr: NETWORK_BITS, limit: MAX_ANSWER_EDGES } as const
   const ofNamespaces: Params<'/flows/edges'> = { query: { ...shared, group: 'namespace' } }
-  const outer = useRead('/flows/edges', ofNamespaces)
+  const outer = useRead('/flows/edges', withoutPods(ofNamespaces))
   const open = chosen.filter((one) => one !== EXTERNAL || hasNamespace(outer.data?.items ?? NO_EDGES, EXTERNAL))
   const ofWorkloads: Params<'/flows/edges'> = { query: { ...shared, namespace: askedNamespaces(open, filter) } }
-  const inner = useRead('/flows/edges', ofWorkloads, { enabled: open.length > 0 })
+  const inner = useRead('/flows/edges', withoutPods(ofWorkloads), { enabled: open.length > 0 })
   const copied = open.length > 0 ? ofWorkloads : ofNamespaces
   const commands = { ctb: edgeArguments(copied.query ?? {}), url: addressOf('/flows/edges', copied) }
   const opened = useOpened(open, inner.data, filter)
