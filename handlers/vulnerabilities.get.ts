@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { access, chargeRows, filter, pageLimit, query, route, sendJson } from '../lib/http/index.ts'
+import { access, chargeRows, filter, flag, pageLimit, query, route, sendJson } from '../lib/http/index.ts'
 import { cursor, cursorText } from '../lib/http/request/cursor.ts'
-import { documentedAs } from '../lib/openapi/declare.ts'
 import { epssMin, fixable, kev, packageName, tiers, useStates, vulnId } from '../lib/supply-chain/filters.ts'
 import { TIER_POSITIONS } from '../lib/supply-chain/in-use.ts'
 import { SEVERITIES, severities } from '../lib/supply-chain/severity.ts'
@@ -15,13 +14,7 @@ const VULNERABILITY_BYTES = 6 * 1_024
 const Query = z.object({
   severity: severities,
   fixable,
-  running: documentedAs(
-    z
-      .enum(['true', 'false'])
-      .transform((value) => value === 'true')
-      .default(false),
-    { type: 'boolean', default: false, description: 'With `true`, only vulnerabilities of running workloads.' },
-  ),
+  running: flag(false, 'With `true`, only vulnerabilities of running workloads.'),
   namespace: filter('Only vulnerabilities of this namespace; counts only its images and workloads'),
   vuln_id: vulnId,
   package: packageName,

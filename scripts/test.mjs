@@ -13,7 +13,7 @@ import { BUILD, build, builtFrom, helpersWithHooks } from './test-build.mjs'
 
 const CONCURRENCY = Number(process.env.TEST_CONCURRENCY ?? 4)
 const NOT_BY_DEFAULT = [join('test', 'bench'), join('test', 'console')]
-/** So many files of a folder run in one process: loading Node and the app takes longer than the tests of most. */
+/** Files of one folder that share a process. Starting Node and loading the app takes longer than most files' tests. */
 const FILES_PER_PROCESS = 10
 /** These start programs, measure their process or change it: each file has a process of its own. */
 const ALONE = ['chart', 'cli', 'console', 'edge', 'faults', 'install', 'limits', 'scripts']
@@ -47,7 +47,7 @@ function together(files) {
   return [`import { describe } from 'node:test'\n`, ...helpers, ...suites].join('')
 }
 
-/** The modules that the test runner starts: tests of their own, and modules in `folder` that import some each. */
+/** The modules that the test runner starts: files of `ALONE`, and modules in `folder` that import up to ten files. */
 function modules(files, folder) {
   const alone = (file) => files.length === 1 || ALONE.some((path) => file === path || file.startsWith(`${path}/`))
   const others = files.filter((file) => !alone(file))

@@ -1,7 +1,7 @@
 /** The parameters of GET /coverage (docs/contract.md#coverage-report). */
 import { z } from 'zod'
 import { cursor, cursorText } from '../http/request/cursor.ts'
-import { clamped, filter, pageLimit } from '../http/request/fields.ts'
+import { clamped, filter, flag, pageLimit } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { windowHours } from '../runtime/reads/index.ts'
 import { placeLength } from './read.ts'
@@ -11,15 +11,6 @@ const DEFAULT_DAYS = 30
 const MAX_DAYS = 3_650
 const DEFAULT_ROWS = 100
 const MAX_ROWS = 500
-
-const flag = (byDefault: boolean, description: string) =>
-  documentedAs(
-    z
-      .enum(['true', 'false'])
-      .transform((value) => value === 'true')
-      .default(byDefault),
-    { type: 'boolean', default: byDefault, description },
-  )
 
 /** A cursor names its part, so that it continues no other list. */
 const places = PARTS.map((part) => z.tuple([z.literal(part), ...Array(placeLength(part)).fill(cursorText)]))

@@ -1,7 +1,7 @@
 /** Edges between the sides of flows, and the query for them (docs/contract.md#flow-edges). */
 import { z } from 'zod'
 import { cursorOf, cursorText, writeCursor } from '../http/request/cursor.ts'
-import { wireTime } from '../http/request/fields.ts'
+import { flag, wireTime } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { inColumns } from '../records/column-kinds.ts'
 import { parseNaive } from '../time/timestamp.ts'
@@ -116,13 +116,7 @@ export const EdgeParameters = z
     cidr,
     since: moment('Edges that had a new flow at this time or later'),
     until: moment('Edges that were first seen before this time'),
-    count_pods: documentedAs(
-      z
-        .enum(['true', 'false'])
-        .transform((word) => word === 'true')
-        .default(true),
-      { type: 'boolean', default: true, description: 'With `false`, pods are not counted: large groups are faster.' },
-    ),
+    count_pods: flag(true, 'With `false`, pods are not counted: large groups are faster.'),
     order: z.enum(EDGE_ORDERS).default('lastNewAt').describe('The largest first.'),
     limit,
     after: documentedAs(

@@ -231,7 +231,8 @@ function compose({ filter, group, cidr, countPods, order, since, until, after, l
     ${sides(address)}
     cross join lateral (${GROUPS[group]('own_side')}) own
     cross join lateral (${GROUPS[group]('peer_side')}) peer
-    cross join lateral (select e.edge, hash_array_extended(e.edge, 0) as hash from (select ${GROUPED} as edge offset 0) e) k
+    cross join lateral (
+      select e.edge, hash_array_extended(e.edge, 0) as hash from (select ${GROUPED} as edge offset 0) e) k
     where t.passes
     -- Numbers are compared faster than edges.
     group by k.hash, k.edge

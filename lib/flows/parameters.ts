@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cursorOf, cursorText, writeCursor } from '../http/request/cursor.ts'
-import { ANY_TIME_OR_BLANK } from '../http/request/fields.ts'
+import { ANY_TIME_OR_BLANK, flag } from '../http/request/fields.ts'
 import { documentedAs } from '../openapi/declare.ts'
 import { fromPostgres, parseInstant, parseNaive } from '../time/timestamp.ts'
 import { filterParameters } from './filter-parameters.ts'
@@ -95,16 +95,7 @@ export const FlowParameters = z
       { type: 'string', 'x-opaque': true, description: 'The `nextAfter` of the page before; blank is the first page.' },
     ),
     fields,
-    follow: documentedAs(
-      z
-        .enum(['true', 'false'])
-        .transform((word) => word === 'true')
-        .default(false),
-      {
-        ...{ type: 'boolean', default: false },
-        description: 'Whether the answer is a stream that goes on with each flow that is stored.',
-      },
-    ),
+    follow: flag(false, 'Whether the answer is a stream that goes on with each flow that is stored.'),
     resume: resumeParameter,
   })
   .superRefine(({ order, after, follow, resume, since, until, limit }, c) => {

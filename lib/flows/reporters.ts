@@ -6,11 +6,11 @@ import type { Gate } from '../db/index.ts'
 import { filterSql, isOfEdges, REPORTED_COMPARISONS } from './filter.ts'
 import { type FlowQuery, type Place, unprepared } from './read.ts'
 
-/** More pods are not read one by one. */
+/** The flows of so many pods are read at most. */
 export const MAX_PODS = 5_000
 /** Edges are looked through until so many pods of edges are found: a filter that matches more is not rare. */
 const MAX_PAIRS = 40_000
-/** Flows that are not counted yet; with more of them it is not known in time which pods reported them. */
+/** Flows that are not counted yet are looked through, up to so many. */
 const MAX_UNCOUNTED = 20_000
 
 export interface Reporters {
@@ -25,9 +25,9 @@ export interface Reporters {
 const FLOW = (alias: string) => `${alias}.time_stamp >= r.since and ${alias}.time_stamp < r.until`
 
 /**
- * The pods that reported the flows of the rest of a list; null where they are too many, or not known: while the flows of
- * an older release are counted for the first time, after a restore, and where a flow of the range has no pod or no
- * direction.
+ * Reads which pods reported the flows of the rest of a list. Returns null if they are too many or not known: while the
+ * flows of an older release are counted for the first time, after a restore, and if a flow of the range has no pod or
+ * no direction.
  */
 export async function readReporters(
   gate: Gate,
@@ -40,13 +40,12 @@ export async function readReporters(
   const parameter = (value: string | number) => `$${values.push(value)}`
   const time = (value: string) => `${parameter(value)}::text::timestamp`
   const isNewest = order === 'newest'
+  const from = isNewest || after === null ? time(since) : `greatest(${time(since)}, ${time(after.time)})`
+  const to = isNewest && after !== null ? `least(${time(until)}, ${time(after.time)} + interval '1 us')` : time(until)
   const text = `
   with range as materialized (
-    select k.since, k.until, c.next_tx,
-           greatest(k.since, c.complete_since) as known_since
-    from (select ${isNewest || after === null ? time(since) : `greatest(${time(since)}, ${time(after.time)})`} as since,
-                 ${isNewest && after !== null ? `least(${time(until)}, ${time(after.time)} + interval '1 us')` : time(until)}
-                   as until) k
+    select k.since, k.until, c.next_tx, greatest(k.since, c.complete_since) as known_since
+    from (select ${from} as since, ${to} as until) k
     cross join flow_edge_cursor c
     where c.time_stamp is null and c.next_tx <= pg_snapshot_xmax(pg_current_snapshot())),
   usable as materialized (

@@ -106,6 +106,16 @@ export const text = documentedAs(
 /** A query parameter that is a filter: null where it is missing or blank. */
 export const filterText = text.transform((value) => (value.trim() === '' ? null : value)).default(null)
 
+/** The words `true` and `false`. */
+export const flag = (byDefault: boolean, description: string) =>
+  documentedAs(
+    z
+      .enum(['true', 'false'])
+      .transform((value) => value === 'true')
+      .default(byDefault),
+    { type: 'boolean', default: byDefault, description },
+  )
+
 /** A filter that takes any text; `what` describes the rows that pass. */
 export const filter = (what: string) =>
   documentedAs(filterText, { type: 'string', pattern: NO_NULL_PATTERN, description: `${what}; blank is no filter.` })
