@@ -8,6 +8,8 @@ import { type FlowQuery, type Place, unprepared } from './read.ts'
 
 /** The flows of so many pods are read at most. */
 export const MAX_PODS = 5_000
+/** In a store of more edges they are not looked through: the statement would take too long. */
+const MAX_EDGES = 500_000
 /** Edges are looked through until so many pods of edges are found: a filter that matches more is not rare. */
 const MAX_PAIRS = 40_000
 /** Flows that are not counted yet are looked through, up to so many. */
@@ -33,6 +35,7 @@ export async function readReporters(
   gate: Gate,
   { filter, order, since, until }: FlowQuery,
   after: Place | null,
+  maxEdges = MAX_EDGES,
 ): Promise<Reporters | null> {
   const ofEdges = filter.filter(({ subject }) => isOfEdges(subject))
   if (ofEdges.length === 0) return null
@@ -47,7 +50,10 @@ export async function readReporters(
     select k.since, k.until, c.next_tx, greatest(k.since, c.complete_since) as known_since
     from (select ${from} as since, ${to} as until) k
     cross join flow_edge_cursor c
-    where c.time_stamp is null and c.next_tx <= pg_snapshot_xmax(pg_current_snapshot())),
+    -- a statistic, so that edges need not be counted; -1 where there is none yet
+    cross join (select s.reltuples as edges from pg_class s where s.oid = 'flow_edge'::regclass) e
+    where e.edges <= ${parameter(maxEdges)}::int and c.time_stamp is null
+      and c.next_tx <= pg_snapshot_xmax(pg_current_snapshot())),
   usable as materialized (
     select r.*, o.has_older
     from range r

@@ -154,6 +154,15 @@ test('GET /flows 200: pods are read one by one up to a limit', async () => {
   assert.equal(await podsOf(newest), undefined)
 })
 
+test('GET /flows 200: where there are very many edges, all flows are examined', async () => {
+  await store('a', 9, 3)
+  await pass()
+  await sql`analyze flow_edge`
+  const edges = await sql`select from flow_edge`
+  assert.notEqual(await readReporters(app.db.read, newest, null, edges.length), null)
+  assert.equal(await readReporters(app.db.read, newest, null, edges.length - 1), null)
+})
+
 test('GET /flows 200: the pages and streams of a rare filter, behind more flows than one statement examines', async () => {
   await store('busy', 12_000, 0)
   await store('a', 5, 5, { ago: '30 days' })
