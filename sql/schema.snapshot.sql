@@ -64,6 +64,40 @@ table public.compute_contention partition by RANGE (ts)
   CREATE INDEX compute_contention_heaviest ON ONLY public.compute_contention USING btree (victim_id, wait_ns DESC, id
       DESC) WHERE is_heaviest
 
+table public.compute_contention_kept partition by RANGE (ts)
+  id bigint not null default nextval('compute_history_id'::regclass)
+  victim_id bigint not null
+  ts timestamp without time zone not null
+  culprit_cgroup_id bigint
+  culprit_kind text collate "C" not null
+  culprit_ref text collate "C" not null
+  culprit_container_uid text collate "C"
+  count bigint not null
+  wait_ns bigint not null
+  is_heaviest boolean not null default true
+  constraint compute_contention_kept_pkey PRIMARY KEY (victim_id, ts, id)
+  CREATE INDEX compute_contention_kept_heaviest ON ONLY public.compute_contention_kept USING btree (victim_id, wait_ns
+      DESC, id DESC)
+  CREATE UNIQUE INDEX compute_contention_kept_pkey ON ONLY public.compute_contention_kept USING btree (victim_id, ts,
+      id)
+
+table public.compute_contention_kept_other partition of compute_contention_kept DEFAULT
+  id bigint not null default nextval('compute_history_id'::regclass)
+  victim_id bigint not null
+  ts timestamp without time zone not null
+  culprit_cgroup_id bigint
+  culprit_kind text collate "C" not null
+  culprit_ref text collate "C" not null
+  culprit_container_uid text collate "C"
+  count bigint not null
+  wait_ns bigint not null
+  is_heaviest boolean not null default true
+  constraint compute_contention_kept_other_pkey PRIMARY KEY (victim_id, ts, id)
+  CREATE UNIQUE INDEX compute_contention_kept_other_pkey ON public.compute_contention_kept_other USING btree (victim_id,
+      ts, id)
+  CREATE INDEX compute_contention_kept_other_victim_id_wait_ns_id_idx ON public.compute_contention_kept_other USING
+      btree (victim_id, wait_ns DESC, id DESC)
+
 table public.compute_contention_other partition of compute_contention DEFAULT
   id bigint not null default nextval('compute_history_id'::regclass)
   victim_id bigint not null
@@ -85,6 +119,7 @@ table public.compute_fold with (fillfactor=50)
   closed_until timestamp without time zone not null
   counted_until timestamp without time zone not null default '-infinity'::timestamp without time zone
   count_closed_until timestamp without time zone not null default '-infinity'::timestamp without time zone
+  pack_after timestamp without time zone not null default ((now() + '01:00:00'::interval) AT TIME ZONE 'utc'::text)
   constraint compute_fold_check CHECK ((folded_until <= closed_until))
   constraint compute_fold_is_only_check CHECK (is_only)
   constraint compute_fold_pkey PRIMARY KEY (is_only)
@@ -194,6 +229,30 @@ table public.compute_folded_other partition of compute_folded DEFAULT
       resolution_secs)
   CREATE INDEX compute_folded_other_sent_at_container_id_idx ON public.compute_folded_other USING btree (sent_at,
       container_id) WHERE (sent_at IS NOT NULL)
+
+table public.compute_folded_pack partition by RANGE (ts)
+  container_id bigint not null
+  ts timestamp without time zone not null
+  resolution_secs bigint not null
+  revision bigint not null
+  seconds smallint[] not null
+  data bytea not null
+  minute_keys integer[] not null
+  constraint compute_folded_pack_pkey PRIMARY KEY (container_id, ts, resolution_secs)
+  CREATE UNIQUE INDEX compute_folded_pack_pkey ON ONLY public.compute_folded_pack USING btree (container_id, ts,
+      resolution_secs)
+
+table public.compute_folded_pack_other partition of compute_folded_pack DEFAULT
+  container_id bigint not null
+  ts timestamp without time zone not null
+  resolution_secs bigint not null
+  revision bigint not null
+  seconds smallint[] not null
+  data bytea not null
+  minute_keys integer[] not null
+  constraint compute_folded_pack_other_pkey PRIMARY KEY (container_id, ts, resolution_secs)
+  CREATE UNIQUE INDEX compute_folded_pack_other_pkey ON public.compute_folded_pack_other USING btree (container_id, ts,
+      resolution_secs)
 
 table public.compute_latest with (autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
   container_uid text collate "C" not null
@@ -351,6 +410,28 @@ table public.compute_minute_other partition of compute_minute DEFAULT
   CREATE INDEX compute_minute_other_ts_idx1 ON public.compute_minute_other USING brin (ts) WITH (pages_per_range='32',
       autosummarize='on')
   CREATE INDEX compute_minute_other_ts_idx2 ON public.compute_minute_other USING btree (ts) WHERE (resolution_secs = 60)
+
+table public.compute_minute_pack partition by RANGE (ts)
+  container_id bigint not null
+  ts timestamp without time zone not null
+  resolution_secs bigint not null
+  revision bigint not null
+  seconds smallint[] not null
+  data bytea not null
+  constraint compute_minute_pack_pkey PRIMARY KEY (container_id, ts, resolution_secs)
+  CREATE UNIQUE INDEX compute_minute_pack_pkey ON ONLY public.compute_minute_pack USING btree (container_id, ts,
+      resolution_secs)
+
+table public.compute_minute_pack_other partition of compute_minute_pack DEFAULT
+  container_id bigint not null
+  ts timestamp without time zone not null
+  resolution_secs bigint not null
+  revision bigint not null
+  seconds smallint[] not null
+  data bytea not null
+  constraint compute_minute_pack_other_pkey PRIMARY KEY (container_id, ts, resolution_secs)
+  CREATE UNIQUE INDEX compute_minute_pack_other_pkey ON public.compute_minute_pack_other USING btree (container_id, ts,
+      resolution_secs)
 
 table public.compute_node with (autovacuum_vacuum_scale_factor=0.05, fillfactor=50)
   node text collate "C" not null
@@ -1560,8 +1641,6 @@ function public.compute_bucket_bound(bucket bigint) returns double precision lan
 
 function public.compute_clamped(value double precision) returns double precision language sql immutable parallel safe
 
-function public.compute_close(until timestamp without time zone) returns boolean language plpgsql strict
-
 function public.compute_close_count(until timestamp without time zone) returns boolean language plpgsql strict
 
 function public.compute_closed_until() returns timestamp without time zone language plpgsql
@@ -1594,25 +1673,16 @@ function public.compute_histogram(bars bigint[]) returns bigint[] language sql i
 function public.compute_history_keys(of_container bigint, since timestamp without time zone, line timestamp without time
       zone) returns TABLE(ts timestamp without time zone, id bigint) language plpgsql stable strict
 
+function public.compute_keep_waits(after_id bigint, until_ts timestamp without time zone, looked bigint) returns
+      TABLE(moved bigint, hours bigint, last_id bigint) language plpgsql strict
+
 function public.compute_lock_posts() returns boolean language plpgsql
 
 function public.compute_make_days(of_table text, kept_from date, max_moved bigint) returns TABLE(made integer, moved
       bigint, waiting integer, is_held_up boolean) language plpgsql strict
 
-function public.compute_mean(one bigint, parts bigint, other bigint, other_parts bigint) returns bigint language sql
-      immutable parallel safe
-
-function public.compute_mean(one double precision, parts bigint, other double precision, other_parts bigint) returns
-      double precision language sql immutable parallel safe
-
-function public.compute_merge_step(kept_from timestamp without time zone, until_ts timestamp without time zone,
-      max_minutes bigint) returns TABLE(minutes bigint, is_last boolean) language plpgsql strict
-
-function public.compute_rollup_range(from_ts timestamp without time zone, until_ts timestamp without time zone, late
-      boolean) returns bigint language plpgsql
-
-function public.compute_rollup_step(kept_from timestamp without time zone, until_ts timestamp without time zone,
-      max_minutes bigint) returns TABLE(minutes bigint, buckets integer, is_last boolean) language plpgsql strict
+function public.compute_packs_of(of_container bigint, of_hour timestamp without time zone) returns text language plpgsql
+      stable
 
 function public.compute_total(total numeric) returns bigint language sql immutable parallel safe
 
@@ -1620,6 +1690,8 @@ function public.compute_trim_other(of_table text, kept_from date, max_rows bigin
       strict
 
 function public.compute_unused(ids bigint[]) returns TABLE(id bigint) language sql stable
+
+function public.compute_write_packs(doc json) returns bigint language plpgsql strict
 
 function public.contribution_rank(c syscall_contribution, is_awaited boolean) returns integer language sql immutable
       parallel safe
@@ -2140,7 +2212,8 @@ function public.workload_capture(of_namespace text, of_kind text, of_workload te
 function public.workload_key(namespace text, kind text, name text) returns text language sql stable parallel safe
 
 function public.workload_usage(of_namespace text, of_kind text, of_name text, of_days integer, max_pods integer,
-      max_containers integer, max_exact_minutes integer) returns json language sql stable
+      max_containers integer, max_exact_minutes integer, packed json DEFAULT NULL::json) returns json language sql
+      stable
 
 function public.write_findings(of_digest text, of_source text, posted image_finding[]) returns void language plpgsql
 

@@ -64,7 +64,15 @@ const byTime = (victims: string, filter = 'true') => `
     cross join lateral (select c.* from compute_container c where ${victims} order by c.container_uid offset 0) c
     cross join lateral (
       select w.*
-      from (select p.* from compute_contention p where p.victim_id = c.id and p.ts >= a.since order by p.ts offset 0) w
+      from (
+        select * from (
+          select p.* from compute_contention p where p.victim_id = c.id and p.ts >= a.since order by p.ts offset 0) p
+        union all
+        select * from (
+          select k.* from compute_contention_kept k
+          where k.victim_id = c.id and k.ts >= a.since
+          order by k.ts
+          offset 0) k) w
       order by w.wait_ns desc, w.id desc
       limit $6::integer) p
     where ${filter}

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
+import { computeFold } from '../../jobs/compute-fold.ts'
+import { emptyHistory } from '../jobs/compute-minutes.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from '../support/routes.ts'
 import { history, keep, minute } from './minutes.ts'
@@ -9,9 +11,16 @@ const app = await startApp()
 const { sql } = app
 
 beforeEach(async () => {
-  await sql`truncate compute_minute, compute_folded, compute_contention, compute_container`
-  await sql`update compute_fold set folded_until = '-infinity', closed_until = '-infinity'`
+  await emptyHistory(sql)
 })
+
+const SECS_OF_DAY = 86_400
+/** Packs what is older than two hours; minutes of the last two days stay minutes. */
+const packed = () =>
+  computeFold.run({
+    ...{ config: { ...app.deps.config, computeHistoryMinuteHours: 48 }, db: app.db, log: app.deps.log },
+    signal: new AbortController().signal,
+  })
 
 const KEYS = [
   ...[
@@ -180,6 +189,65 @@ test('GET /compute/history/{pod_uid} 200: at most 20000 rows, the newest, of at 
   assert.equal(rows.length, 20_000)
   assert.deepEqual([rows[0]!.mem_current_avg, rows.at(-1)!.mem_current_avg], [19, 0])
   assert.equal(new Set(rows.map((row) => row.container_uid)).size, 1_000)
+
+  await sql`update compute_minute set ts = ts - interval '5 hours'`
+  const read = async () => (await app.get('/compute/history/large?minutes=500')).text
+  const before = await read()
+  await packed()
+  assert.equal((await sql`select from compute_minute`).length, 0)
+  assert.ok(before === (await read()))
+})
+
+const HIST = Array.from({ length: 24 }, (_, bucket) => bucket * 1_000)
+
+test('GET /compute/history/{pod_uid} 200: packed minutes give the same bytes, among others, for each window', async () => {
+  const odd = { pod_name: 'p', pod_uid: 'uid;1 \u001f"', namespace: 'sh"op' }
+  const post = (name: string, secs: number, fields: object = {}, posted: object = {}) =>
+    keep(app, [minute({ ...odd, container: name, container_uid: `${name} ;,\u001e`, ...fields })], {
+      ts: inSecs(-secs),
+      ...posted,
+    })
+  for (let n = 0; n < 40; n++) {
+    // Some are too new to be packed. Values are tiny, huge, fractions, and null.
+    const secs = 30 + n * 431 + (n % 3 === 0 ? 0.25 : 0)
+    const usage = [1e-7, 1e15, 1 / 3, 0, 123.456][n % 5]!
+    await post('a', secs, { cpu: { usage_millis: { avg: usage, max: usage, last: 5e-5 }, quota_usec: null } })
+    await post('b', secs, { runq: n % 2 === 0 ? { ...RUNQ, hist: HIST } : null, memory: { limit: null } })
+    if (n % 4 === 0) await post('a', secs, {}, { resolution_secs: 30 })
+    if (n === 39) await post('b', secs, {}, { resolution_secs: 300 })
+  }
+  await post('c', SECS_OF_DAY)
+  const path = (minutes: number) => `/compute/history/${encodeURIComponent(odd.pod_uid)}?minutes=${minutes}`
+  // The beginning of a window moves meanwhile: these are not near a minute.
+  const windows = [1, 8, 17, 26, 90, 133, 140, 176, 283, 10_080]
+  const read = () => Promise.all(windows.map(async (minutes) => (await app.get(path(minutes))).text))
+  const before = await read()
+  assert.equal((await packed()).outcome, 'done')
+  const [row] = await sql`select sum(cardinality(seconds))::int as packed from compute_minute_pack`
+  assert.ok(row!.packed > 60)
+  for (const [i, text] of (await read()).entries()) assert.equal(text, before[i], `${windows[i]} minutes`)
+  assert.equal(new Set(before).size, windows.length)
+
+  // Late ones are among the packed ones, and one that is sent again is not there twice.
+  await post('a', 30 + 39 * 431 + 0.25, {})
+  await post('b', 10_000)
+  const late = JSON.parse((await app.get(path(10_080))).text).rows
+  assert.equal(late.length, JSON.parse(before.at(-1)!).rows.length + 1)
+  const times = late.map(({ ts }: Row) => ts)
+  assert.deepEqual(times, times.toSorted())
+})
+
+test('GET /compute/history/{pod_uid} 200: of packed rows the newest, as many as minutes for each container', async () => {
+  const c = minute()
+  for (let n = 0; n < 60; n++) await keep(app, [c], { ts: inSecs(-3 * 3_600 - n * 20), resolution_secs: 20 })
+  await keep(app, [c], { ts: inSecs(-10) })
+  await packed()
+  for (const minutes of [185, 190]) {
+    const rows = await history(app, c, minutes)
+    assert.equal(rows.length, (minutes - 180) * 3 + 1)
+  }
+  await sql`delete from compute_container`
+  assert.deepEqual(await history(app, c, 190), [])
 })
 
 test('GET /compute/history/{pod_uid} 200: names that need escaping are returned unchanged', async () => {

@@ -5,6 +5,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { computeFold } from '../../jobs/compute-fold.ts'
+import { emptyHistory } from '../jobs/compute-minutes.ts'
 import { startApp } from '../support/app.ts'
 import { depth } from '../support/depth.ts'
 import { history, MINUTES, minute, minutes, pairs } from './minutes.ts'
@@ -13,13 +15,17 @@ import { culprit, type Fields, type Row, unique } from './posts.ts'
 const RUNS = depth(25, 200)
 const MINUTE_SECS = 60
 const BUCKET_SECS = 300
-/** Each history has its own minutes, one after another, because the fold line only moves forward. */
+/** Each history has its own minutes, one after another. */
 const SLOT_MINUTES = 30
 const SLOTS = 288
 const WEEK_MINUTES = 10_080
 /** Shorter waits are selected by time, longer ones by total. */
 const HOURS_MINUTES = 360
 const [MAX_CULPRITS, MAX_PAIRS_OF_VICTIM] = [20, 50]
+
+/** With so many hours no minute of a history is rolled up, or all are. */
+const [MANY_HOURS, FEW_HOURS] = [1_000, 1]
+const NEVER = new AbortController().signal
 
 const app = await startApp()
 const { sql } = app
@@ -44,8 +50,8 @@ type Step =
   | { readonly kind: 'post'; readonly post: Post }
   | { readonly kind: 'again'; readonly which: number; readonly how: 'whole' | 'part' | 'reversed' | 'changed' | 'more' }
   | { readonly kind: 'at once'; readonly post: Post }
-  | { readonly kind: 'fold'; readonly until: number }
-  | { readonly kind: 'merge' }
+  | { readonly kind: 'pack' }
+  | { readonly kind: 'roll up' }
 
 const sent: fc.Arbitrary<Sent> = fc.record({
   container: fc.nat(2),
@@ -73,56 +79,43 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('at once' as const), post }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constant('fold' as const),
-      until: fc.nat(SLOT_MINUTES / 5).map((n) => n * BUCKET_SECS),
-    }),
-  },
-  { weight: 1, arbitrary: fc.constant({ kind: 'merge' as const }) },
+  { weight: 2, arbitrary: fc.constant({ kind: 'pack' as const }) },
+  { weight: 2, arbitrary: fc.constant({ kind: 'roll up' as const }) },
 )
 
 /** A stored row, by the time as sent. */
 interface Kept {
   readonly post: Post
   readonly sent: Sent
-  /** Whether it arrived behind the fold line and is in no five-minute row yet. */
-  isLate: boolean
+  /** Whether a row of five minutes contains it. */
+  isRolledUp: boolean
 }
 
 /** The row that is stored: the first post of each container, time and resolution, and the last entry within a post. */
 class Model {
   readonly kept = new Map<string, Kept>()
-  line = 0
 
   post(post: Post): number {
     const last = new Map(post.sent.filter(({ isBad }) => !isBad).map((one) => [one.container, one]))
     for (const one of last.values()) {
       const key = `${one.container} ${post.isAhead} ${post.at} ${post.secs}`
-      const isLate = !post.isAhead && post.secs < BUCKET_SECS && post.at < this.line
-      if (!this.kept.has(key)) this.kept.set(key, { post, sent: one, isLate })
+      if (!this.kept.has(key)) this.kept.set(key, { post, sent: one, isRolledUp: false })
     }
     return last.size
   }
 
-  fold(until: number): void {
-    this.line = Math.max(this.line, until)
-  }
-
-  merge(): void {
-    for (const one of this.kept.values()) one.isLate = false
+  rollUp(): void {
+    for (const one of this.kept.values()) one.isRolledUp = !one.post.isAhead && one.post.secs < BUCKET_SECS
   }
 
   /** Container, resolution, time or null for now, sum and maximum of each row, in this order. */
   rows(): string[] {
     const rows = new Map<string, number[]>()
-    for (const [key, { post, sent, isLate }] of this.kept) {
-      const isFolded = !post.isAhead && post.secs < BUCKET_SECS && post.at < this.line && !isLate
-      const head = isFolded
+    for (const [key, { post, sent, isRolledUp }] of this.kept) {
+      const head = isRolledUp
         ? [sent.container, BUCKET_SECS, post.at - (post.at % BUCKET_SECS)]
         : [sent.container, post.secs, post.isAhead ? null : post.at]
-      const id = isFolded ? JSON.stringify(head) : key
+      const id = isRolledUp ? JSON.stringify(head) : key
       const [, , , sum, most] = (rows.get(id) ?? [0, 0, 0, 0, 0]) as [number, number, number, number, number]
       rows.set(id, [...head, sum + sent.value, Math.max(most, sent.value)] as number[])
     }
@@ -167,20 +160,10 @@ class Subject {
     return answer.json.accepted
   }
 
-  async fold(until: number): Promise<void> {
-    const line = new Date((this.start + until) * 1_000).toISOString().slice(0, -1)
-    await sql`select compute_close(${line}::timestamp)`
-    for (let isLast = false; !isLast; ) {
-      const [row] = await sql`select is_last from compute_rollup_step('-infinity', ${line}::timestamp, 1000)`
-      isLast = row!.is_last
-    }
-  }
-
-  async merge(): Promise<void> {
-    for (let isLast = false; !isLast; ) {
-      const [row] = await sql`select is_last from compute_merge_step('-infinity', 'infinity', 1000)`
-      isLast = row!.is_last
-    }
+  /** Runs a pass of the job that keeps minutes of so many hours. */
+  async pass(computeHistoryMinuteHours: number): Promise<void> {
+    const { config, log } = app.deps
+    await computeFold.run({ config: { ...config, computeHistoryMinuteHours }, db: app.db, log, signal: NEVER })
   }
 
   async rows(): Promise<string[]> {
@@ -223,10 +206,7 @@ test(`${RUNS} random histories: repeated minutes change nothing, whatever else i
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 9 }), async (steps) => {
       const slot = run++ % SLOTS
-      if (slot === 0) {
-        await sql`truncate compute_minute, compute_folded, compute_contention, compute_container`
-        await sql`update compute_fold set folded_until = to_timestamp(${FIRST}::float8) at time zone 'utc', closed_until = to_timestamp(${FIRST}::float8) at time zone 'utc'`
-      }
+      if (slot === 0) await emptyHistory(sql)
       const [model, subject] = [new Model(), new Subject(slot)]
       const posted: Post[] = []
       const send = async (post: Post) => {
@@ -245,13 +225,12 @@ test(`${RUNS} random histories: repeated minutes change nothing, whatever else i
             send({ ...one.post, sent }),
             send({ ...one.post, sent: sent.toReversed() }),
             send({ ...one.post, sent: sent.slice(1) }),
+            subject.pass(MANY_HOURS),
           ])
-        } else if (one.kind === 'fold') {
-          if (one.until > model.line) await subject.fold(one.until)
-          model.fold(one.until)
-        } else {
-          await subject.merge()
-          model.merge()
+        } else if (one.kind === 'pack') await subject.pass(MANY_HOURS)
+        else {
+          await subject.pass(FEW_HOURS)
+          model.rollUp()
         }
       }
       assert.deepEqual(await subject.rows(), model.rows(), 'GET /compute/history')

@@ -42,8 +42,8 @@ async function reset() {
 async function drawLines(at: number) {
   const line = new Date(at * 1_000).toISOString().slice(0, -1)
   await sql`
-    update compute_fold set folded_until = ${line}::text::timestamp, closed_until = ${line}::text::timestamp,
-                            counted_until = ${line}::text::timestamp, count_closed_until = ${line}::text::timestamp`
+    update compute_fold set counted_until = ${line}::text::timestamp, count_closed_until = ${line}::text::timestamp,
+                            pack_after = '-infinity'`
 }
 const fold = () => computeFold.run({ config: app.deps.config, db: app.db, log: app.deps.log, signal: NEVER })
 const pathOf = (namespace: string, name = 'web', kind = 'Deployment') =>
@@ -553,17 +553,6 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: posts and passes of 
   }
 })
 
-test('GET /compute/workloads/{namespace}/{kind}/{name} 200: a minute that a rollup closed before it was counted is late for counting, too', async () => {
-  const namespace = newNamespace()
-  await pod(namespace, 'web-1')
-  const line = new Date((day(0) + 60) * 1_000).toISOString().slice(0, -1)
-  await sql`select compute_close(${line}::text::timestamp)`
-  await store(namespace, [observed({ pod: 'web-1', at: day(-1) })])
-  await sql`select compute_rollup_step('-infinity', ${line}::text::timestamp, 100)`
-  await fold()
-  assert.equal((await sizing(namespace)).containers[0].minutes, 1)
-})
-
 test('GET /compute/workloads/{namespace}/{kind}/{name} 200: a request is under an estimated p95 only if it is under every value that the p95 may have', () => {
   const setting = {
     ...{ cpuRequestMillis: 100, cpuLimitMillis: null, memRequestBytes: 1_000, memLimitBytes: 2_000 },
@@ -600,6 +589,7 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: a minute that comes 
   const namespace = newNamespace()
   await pod(namespace, 'web-1')
   await drawLines(day(-3))
+  await sql`update compute_fold set folded_until = counted_until, closed_until = counted_until`
   const until = new Date((day(-1) + HOUR) * 1_000).toISOString().slice(0, -1)
   await store(namespace, [observed({ pod: 'web-1', at: day(-1) + 60 })])
   await sql`select compute_close_count(${until}::text::timestamp)`

@@ -1,6 +1,6 @@
 /**
- * Several processes fold minutes at once and are killed or lose their sessions, while others post: each minute is
- * folded into exactly one row of five minutes.
+ * Several processes pack and roll up minutes at once and are killed or lose their sessions, while others post: each
+ * minute is in exactly one row of five minutes.
  */
 
 import assert from 'node:assert/strict'
@@ -8,7 +8,17 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { computeFold } from '../../jobs/compute-fold.ts'
-import { difference, foldedAtOnce, type Minute, minutesRead, plain, post, stored } from '../jobs/compute-minutes.ts'
+import {
+  difference,
+  emptyHistory,
+  foldedAtOnce,
+  type Minute,
+  makeContainers,
+  minutesRead,
+  plain,
+  post,
+  stored,
+} from '../jobs/compute-minutes.ts'
 import { startScene } from '../jobs/scene.ts'
 import { depth } from '../support/depth.ts'
 import { program } from '../support/program.ts'
@@ -28,6 +38,9 @@ const { sql } = scene
 const [clock] = await sql<
   { secs: number }[]
 >`select extract(epoch from date_trunc('minute', now() at time zone 'utc'))::float8 as secs`
+
+await emptyHistory(sql)
+await makeContainers(sql)
 
 /** A deadlock with a process that makes days undoes the whole post; the broker tries such statements again. */
 async function postAsBroker(minutes: readonly Minute[]): Promise<void> {
@@ -60,7 +73,7 @@ test('folding processes run at once and are killed during posts: no minute is lo
       // Different minutes around the limit of folding: before it, near it, and after it.
       const minutes = Array.from({ length: PER_POST }, (_, i) => {
         const slot = n * PER_POST + i
-        const age = ((slot * 1_237) % (HOURS * 60)) * 60 + poster * 7 + Math.floor(slot / (HOURS * 60))
+        const age = ((slot * 1_237) % (HOURS * 60)) * 60 + poster * 20 + Math.floor(slot / (HOURS * 60))
         return { container: (slot % 4) + 1, at: clock!.secs - age, values: plain(slot % 101) }
       })
       await postAsBroker(minutes)
@@ -86,7 +99,7 @@ test('folding processes run at once and are killed during posts: no minute is lo
     })
   }
   await more()
-  await until('they did fold', async () => (await sql`select from compute_folded limit 101`).length > 100)
+  await until('they did fold', async () => (await sql`select from compute_folded_pack limit 21`).length > 20)
   // Their lock is refused while others post or fold, so on a busy machine they take a few passes.
   await until('they did make days', async () => (await sql`select from compute_days('compute_minute')`).length > 1)
   isOver = true
@@ -105,7 +118,7 @@ test('folding processes run at once and are killed during posts: no minute is lo
   })
   const [line] = await sql<
     { secs: number }[]
-  >`select extract(epoch from folded_until)::float8 as secs from compute_fold`
+  >`select extract(epoch from counted_until)::float8 as secs from compute_fold`
   assert.ok(line!.secs > clock!.secs - 3 * HOUR)
   assert.equal(difference(await stored(sql), foldedAtOnce(posted, line!.secs)), null)
   assert.equal(await minutesRead(sql), posted.length)

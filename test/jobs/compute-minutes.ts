@@ -1,5 +1,6 @@
 /** Minutes as a post of history stores them, and a model of the rows that they are folded into. */
 import type postgres from 'postgres'
+import { type Cells, cellsOfText, FOLDED_COLUMNS, NULL_CELL, packedText, unpack } from '../../lib/compute/pack.ts'
 
 export const BUCKET_SECS = 300
 const MAX_BIGINT = 2n ** 63n - 1n
@@ -49,7 +50,7 @@ export const runq = (n: number, hist: (number | string)[] | null): Values => ({
 
 const wire = (at: number) => new Date(at * 1000).toISOString().slice(0, -1)
 
-/** Stores minutes in one transaction as a post does: those before the fold line are late, known ones change nothing. */
+/** Stores minutes in one transaction as a post does: known ones change nothing, packed or not. */
 export async function post(
   sql: postgres.Sql,
   minutes: readonly Minute[],
@@ -81,7 +82,15 @@ async function insert(
   const late = table === 'compute_minute'
   await sql.unsafe(
     `insert into ${table} (${columns}${late ? ', is_late' : ''})
-     select ${columns}${late ? ', ts < (select l.ts from line l)' : ''} from json_populate_recordset(null::${table}, $1::text::json) with ordinality
+     select ${columns}${late ? ', ts < (select l.ts from line l)' : ''} from json_populate_recordset(null::${table}, $1::text::json) with ordinality r
+     where not exists (
+       select from compute_minute_pack k
+       where k.container_id = r.container_id and k.ts = date_trunc('hour', r.ts) and k.resolution_secs = r.resolution_secs
+         and extract(epoch from date_trunc('second', r.ts) - k.ts) = any (k.seconds))
+       and not exists (
+         select from compute_folded_pack k
+         where k.container_id = r.container_id and k.ts = date_trunc('hour', r.ts)
+           and extract(epoch from date_trunc('second', r.ts) - k.ts) + 3600 * r.resolution_secs = any (k.minute_keys))
      order by container_id, ts, ordinality on conflict do nothing`,
     [JSON.stringify(rows)],
   )
@@ -136,21 +145,57 @@ export function foldedAtOnce(minutes: readonly Minute[], before: number): Map<st
   return new Map([...groups].map(([key, group]) => [key, folded(group)]))
 }
 
+const rowsOf = (container_id: string, names: readonly string[], cells: Cells): Record<string, string | null>[] =>
+  cells[0]!.map((_, at) => ({
+    container_id,
+    ...Object.fromEntries(names.map((name, c) => [name, cells[c]![at] === NULL_CELL ? null : cells[c]![at]!])),
+  }))
+
+/** The rows of five minutes, stored or packed, as texts by column. */
+export async function foldedRows(sql: postgres.Sql): Promise<Record<string, string | null>[]> {
+  const plain = await sql<{ container_id: string; data: string }[]>`
+    select f.container_id::text, ${sql.unsafe(packedText(FOLDED_COLUMNS, 'f'))} as data
+    from (select * from compute_folded order by container_id, ts) f group by f.container_id order by f.container_id`
+  const packs = await sql<{ container_id: string; data: Buffer }[]>`
+    select k.container_id::text, k.data from compute_folded_pack k order by k.container_id, k.ts`
+  const unpacked = await Promise.all(
+    packs.map(async ({ container_id, data }) => rowsOf(container_id, FOLDED_COLUMNS, await unpack(data))),
+  )
+  return [
+    ...plain.map(({ container_id, data }) => rowsOf(container_id, FOLDED_COLUMNS, cellsOfText(data))),
+    ...unpacked,
+  ].flat()
+}
+
+const LAST_CONTAINER = 102
+
+/** Empties the history. */
+export async function emptyHistory(sql: postgres.Sql): Promise<void> {
+  await sql`
+    truncate compute_container, compute_minute, compute_folded, compute_contention, compute_usage, compute_uncounted,
+             compute_minute_pack, compute_folded_pack, compute_contention_kept`
+  await sql`
+    update compute_fold set folded_until = '-infinity', closed_until = '-infinity', counted_until = '-infinity',
+                            count_closed_until = '-infinity', pack_after = '-infinity'`
+}
+
+/** Makes the containers of these numbers: only the history of known containers is packed. */
+export const makeContainers = (sql: postgres.Sql, first = 0, last = LAST_CONTAINER) => sql`
+    insert into compute_container overriding system value
+    select n, 'uid-' || n, 'pod-' || n, 'ns', 'pod', 'app', 'node' from generate_series(${first}::int, ${last}::int) n`
+
 /** The stored rows, in the form of `foldedAtOnce`. */
 export async function stored(sql: postgres.Sql): Promise<Map<string, Row>> {
-  const rows = await sql`
-    select f.*, to_char(f.ts, 'YYYY-MM-DD"T"HH24:MI:SS.MS') as at, array_to_string(f.runq_hist, ',', '?') as hist from compute_folded f`
+  const names = Object.keys(folded([{ container: 0, at: 0 }]))
   return new Map(
-    rows.map((row) => {
-      const numbers = Object.keys(folded([{ container: 0, at: 0 }])).map((name) => {
-        const value = row[name]
-        if (name === 'runq_hist') return [name, row.hist]
-        return [
-          name,
-          value === null || typeof value === 'number' ? value : name.endsWith('_avg') ? Number(value) : BigInt(value),
-        ]
+    (await foldedRows(sql)).map((row) => {
+      const numbers = names.map((name) => {
+        const value = row[name]!
+        if (name === 'runq_hist') return [name, value && JSON.parse(value).join(',')]
+        const isFraction = name.endsWith('_avg') || MEANS.some((mean) => name.startsWith(mean))
+        return [name, value === null ? null : isFraction ? Number(value) : BigInt(value)]
       })
-      return [`${row.container_id} ${row.at}`, Object.fromEntries(numbers)]
+      return [`${row.container_id} ${row.ts!.replace(' ', 'T').padEnd(23, '.000')}`, Object.fromEntries(numbers)]
     }),
   )
 }
@@ -188,8 +233,16 @@ export function difference(found: Map<string, Row>, wanted: Map<string, Row>): s
 export async function minutesRead(sql: postgres.Sql): Promise<number> {
   const [row] = await sql<{ n: number }[]>`
     select ((select count(*) from compute_minute m cross join compute_fold l where m.is_late or m.ts >= l.folded_until)
-            + (select coalesce(sum(f.parts), 0) from compute_folded f))::int as n`
-  return row!.n
+            + (select coalesce(sum(cardinality(k.seconds)), 0) from compute_minute_pack k))::int as n`
+  return (await foldedRows(sql)).reduce((sum, { parts }) => sum + Number(parts), row!.n)
+}
+
+/** The numbers of rows in each form. */
+export async function forms(sql: postgres.Sql): Promise<{ rows: number; packed: number; folded: number }> {
+  const [row] = await sql<{ rows: number; packed: number }[]>`
+    select (select count(*) from compute_minute)::int as rows,
+           (select coalesce(sum(cardinality(k.seconds)), 0) from compute_minute_pack k)::int as packed`
+  return { ...row!, folded: (await foldedRows(sql)).length }
 }
 
 /** Stores `count` minutes of a hundred containers, two for each second, ordered by time. */

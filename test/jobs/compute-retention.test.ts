@@ -3,7 +3,7 @@ import { beforeEach, describe, test } from 'node:test'
 import { computeFold } from '../../jobs/compute-fold.ts'
 import { computeRetention } from '../../jobs/compute-retention.ts'
 import { until } from '../support/until.ts'
-import { minutesRead, post, postFolded } from './compute-minutes.ts'
+import { emptyHistory, makeContainers, minutesRead, post, postFolded } from './compute-minutes.ts'
 import { abortedAfter, inside, startScene, waiting } from './scene.ts'
 
 const DAY = 86_400
@@ -12,8 +12,11 @@ const scene = await startScene(computeRetention, { auditRetentionBatchSize: BATC
 const { run, count, sql, ago, logged } = scene
 const { config } = scene.context()
 const TABLES = ['compute_minute', 'compute_folded', 'compute_contention'] as const
-/** With the one that only the fold writes. */
-const ALL_TABLES = [...TABLES, 'compute_usage'] as const
+/** With those that only compute-fold writes. */
+const ALL_TABLES = [
+  ...TABLES,
+  ...(['compute_minute_pack', 'compute_folded_pack', 'compute_contention_kept', 'compute_usage'] as const),
+] as const
 type Table = (typeof ALL_TABLES)[number]
 
 const [clock] = await sql<
@@ -24,11 +27,9 @@ const noon = (days: number) => clock!.secs + days * DAY + DAY / 2
 const dayOf = (days: number) => new Date(noon(days) * 1000).toISOString().slice(0, 10).replaceAll('-', '')
 
 beforeEach(async () => {
-  await sql`truncate compute_latest, compute_node, compute_container, compute_minute, compute_folded, compute_contention,
-                     compute_usage, compute_uncounted`
+  await emptyHistory(sql)
+  await sql`truncate compute_latest, compute_node`
   for (const table of ALL_TABLES) for (const day of await daysOf(table)) await sql.unsafe(`drop table ${table}_${day}`)
-  await sql`update compute_fold set folded_until = '-infinity', closed_until = '-infinity', counted_until = '-infinity',
-                                    count_closed_until = '-infinity'`
   logged.length = 0
 })
 
@@ -135,7 +136,7 @@ describe('samples and heartbeats', () => {
 describe('daily partitions', () => {
   test('the first pass creates the partitions of today and tomorrow, the second changes nothing', async () => {
     const pass = await run()
-    assert.deepEqual([pass.outcome, pass.rows], ['done', 8])
+    assert.deepEqual([pass.outcome, pass.rows], ['done', 14])
     for (const table of ALL_TABLES) assert.deepEqual(await daysOf(table), ahead())
     assert.equal((await run()).rows, 0)
   })
@@ -243,12 +244,12 @@ describe('daily partitions', () => {
 
   test('a pass that cannot lock a table within two seconds leaves it to the next pass, with a warning', async () => {
     await sql.begin(async (tx) => {
-      await tx`select from compute_folded_other`
+      await tx`select from compute_minute_pack_other`
       assert.equal((await run(abortedAfter(2, scene.db))).rows, 2)
     })
     assert.deepEqual(warnings(), ['another session holds the table: the next pass creates its partitions'])
-    assert.deepEqual([await daysOf('compute_minute'), await daysOf('compute_folded')], [ahead(), []])
-    assert.equal((await run()).rows, 6)
+    assert.deepEqual([await daysOf('compute_minute'), await daysOf('compute_minute_pack')], [ahead(), []])
+    assert.equal((await run()).rows, 12)
   })
 
   test('a pass creates no partition during a fold, with a warning for each table', async () => {
@@ -256,13 +257,14 @@ describe('daily partitions', () => {
       await tx`select from compute_fold for update`
       assert.equal((await run()).rows, 0)
     })
-    assert.equal(warnings().length, 4)
+    assert.equal(warnings().length, 7)
   })
 })
 
 describe('expired history', () => {
   /** Stores a row of each table on each of these days, and runs a pass that creates their partitions. */
   const made = async (...days: number[]) => {
+    await makeContainers(sql, 1, 1)
     await post(
       sql,
       days.map((day) => ({ container: 1, at: noon(day) })),
@@ -289,7 +291,11 @@ describe('expired history', () => {
     const fold = () => computeFold.run(scene.context(withDays(90)))
     await fold()
     await post(sql, [{ container: 1, at: noon(-3) + 60 }])
-    assert.equal((await run(withDays(90))).rows, 1 + 4, 'and two days of usage are made, with a row each')
+    assert.equal(
+      (await run(withDays(90))).rows,
+      1 + 2 + 3 * 4,
+      'days of minutes and waits go; two days of usage, packs and kept waits are made, with a row each',
+    )
     assert.deepEqual(await daysOf('compute_minute'), [dayOf(-3), ...ahead()])
     assert.equal(await minutesRead(sql), 5, 'the late one, two folded, two that were posted so')
     await fold()

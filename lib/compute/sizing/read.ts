@@ -1,5 +1,7 @@
 /** Reads how a workload used CPU and memory (docs/contract.md#sizing-of-workloads). */
 import { fixed, type Gate } from '../../db/index.ts'
+import { Slice } from '../../event-loop/slices.ts'
+import { MINUTE_COLUMNS, NULL_CELL, unpack } from '../pack.ts'
 import { type ContainerRow, judgeContainer } from './judge.ts'
 import { MAX_ESTIMATE_ERROR, MAX_NAMES, MIN_MINUTES, type WorkloadSizing } from './record.ts'
 
@@ -22,9 +24,23 @@ interface Usage {
   readonly containers: readonly ContainerRow[]
 }
 
-const READ = fixed<[{ usage: Usage }]>(`
+const READ = fixed<[{ usage: Usage | PackedMinutes }]>(`
   select workload_usage($1::text, $2::text, $3::text, $4::integer, ${MAX_PODS}, ${MAX_CONTAINERS},
-                        ${MAX_EXACT_MINUTES}) as usage`)
+                        ${MAX_EXACT_MINUTES}, $5::text::json) as usage`)
+
+/** Packed minutes that the statement needs, with the revisions of all packs. */
+interface PackedMinutes {
+  readonly revisions: string
+  readonly packs: readonly { readonly containerId: string; readonly resolutionSecs: string; readonly data: string }[]
+}
+
+/** The columns of minutes that the statement reads. */
+const READ_COLUMNS = [
+  ...['ts', 'cpu_usage_millis_avg', 'cpu_usage_millis_max', 'mem_working_set_max', 'cpu_request_millis'],
+  ...['cpu_limit_millis', 'mem_request', 'mem_limit', 'cpu_nr_periods', 'cpu_nr_throttled', 'mem_oom_kill'],
+]
+/** The job may pack an hour between two statements, but hardly twice. */
+const MAX_READS = 5
 
 interface Workload {
   readonly namespace: string
@@ -47,8 +63,7 @@ export async function readSizing(
   { namespace, kind, name }: Workload,
   days: number,
 ): Promise<WorkloadSizing> {
-  const [row] = await gate((sql) => READ(sql, namespace, kind, name, days))
-  const { usage } = row!
+  const usage = await readUsage(gate, { namespace, kind, name }, days)
   const maxRelativeError = usage.isEstimate ? MAX_ESTIMATE_ERROR : 0
   const containers = usage.containers.slice(0, MAX_NAMES).map((one) => judgeContainer(one, maxRelativeError))
   return {
@@ -67,4 +82,31 @@ export async function readSizing(
     truncated: usage.truncated || usage.containers.length > MAX_NAMES,
     reason: containers.length > 0 ? null : usage.pods === 0 ? 'unknown_workload' : 'no_samples',
   }
+}
+
+async function readUsage(gate: Gate, { namespace, kind, name }: Workload, days: number): Promise<Usage> {
+  let packed: string | null = null
+  for (let reads = 0; reads < MAX_READS; reads++) {
+    const [row] = await gate((sql) => READ(sql, namespace, kind, name, days, packed))
+    const { usage } = row!
+    if (!('packs' in usage)) return usage
+    packed = await unpacked(usage)
+  }
+  throw new Error('the packs of minutes changed with each read')
+}
+
+/** The parameter `packed` of `workload_usage`. */
+async function unpacked({ revisions, packs }: PackedMinutes): Promise<string> {
+  const slice = new Slice()
+  const all: object[] = []
+  for (const { containerId, resolutionSecs, data } of packs) {
+    const cells = await unpack(Buffer.from(data, 'base64'))
+    const columns = READ_COLUMNS.map((column) => {
+      const values = cells[MINUTE_COLUMNS.indexOf(column)]!
+      return [column, values.map((value) => (value === NULL_CELL ? null : value))]
+    })
+    all.push({ container_id: containerId, resolution_secs: resolutionSecs, ...Object.fromEntries(columns) })
+    if (slice.isOver) await slice.next()
+  }
+  return JSON.stringify({ revisions, packs: all })
 }

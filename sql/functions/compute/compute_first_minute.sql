@@ -1,4 +1,4 @@
--- The beginning of the first hour with a minute to roll up, no earlier than `from_ts`; null if there is none before
+-- The beginning of the first hour with a minute to count, no earlier than `from_ts`; null if there is none before
 -- `until_ts`.
 create or replace function compute_first_minute(from_ts timestamp, until_ts timestamp) returns timestamp
 language plpgsql stable

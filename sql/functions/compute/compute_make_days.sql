@@ -1,8 +1,9 @@
 -- Makes the partitions of today, tomorrow and each day since `kept_from` with rows in the default partition, and moves
 -- these rows; at most `max_moved` rows a call, the days with the fewest first. `waiting`: days that are left.
--- `is_held_up`: nothing was done, since another session held the table for longer than two seconds. Minutes of days
--- that are completely rolled up need no partition. Posts of history wait meanwhile: a row on its way to the default
--- partition would be refused once its day has one.
+-- `is_held_up`: nothing was done, since another session held the table for longer than two seconds. Minutes and waits
+-- of days that are counted are packed or moved within hours and need no partition. Posts of history wait meanwhile: a row on its way to the default
+-- partition would be refused once its day has one. Rows of minutes and waits leave their partition after hours: it is
+-- vacuumed often, so that new rows take their place and it stays as small as these hours.
 create or replace function compute_make_days(of_table text, kept_from date, max_moved bigint)
 returns table (made integer, moved bigint, waiting integer, is_held_up boolean)
 language plpgsql strict
@@ -22,8 +23,8 @@ begin
   made := 0;
   moved := 0;
   is_held_up := false;
-  if of_table = 'compute_minute' then
-    select greatest(kept_from, f.folded_until::date) into strict first_day from compute_fold f;
+  if of_table in ('compute_minute', 'compute_contention') then
+    select greatest(kept_from, f.counted_until::date) into strict first_day from compute_fold f;
   end if;
   execute format('
     select coalesce(array_agg(w.day order by w.day) filter (where w.so_far <= $3), ''{}''), count(*)
@@ -54,10 +55,12 @@ begin
       -- Another process may have created it.
       continue when exists (select from compute_days(of_table) d where d.day = a_day);
       execute (
-        select format('create table %1$I.%2$I (like %3$s including defaults including constraints including storage);
+        select format('create table %1$I.%2$I (like %3$s including defaults including constraints including storage) %7$s;
                        with moved as (delete from %4$s where ts >= %5$L and ts < %6$L returning *)
                        insert into %1$I.%2$I select * from moved',
-                      n.nspname, of_table || to_char(a_day, '_YYYYMMDD'), of_table::regclass, other, a_day, a_day + 1)
+                      n.nspname, of_table || to_char(a_day, '_YYYYMMDD'), of_table::regclass, other, a_day, a_day + 1,
+                      case when of_table in ('compute_minute', 'compute_contention')
+                        then 'with (autovacuum_vacuum_scale_factor = 0.05)' end)
         from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where c.oid = of_table::regclass);
       get diagnostics moved_now = row_count;

@@ -5,15 +5,6 @@ create or replace function compute_clamped(value float8) returns float8
 language sql immutable parallel safe
 return case when value >= 1e100 then 1e100 when value >= 1e-300 then value else 0 end;
 
--- The mean of two means, weighted by their minutes.
-create or replace function compute_mean(one float8, parts bigint, other float8, other_parts bigint) returns float8
-language sql immutable parallel safe
-return (compute_clamped(one) * parts + compute_clamped(other) * other_parts) / (parts + other_parts);
-
-create or replace function compute_mean(one bigint, parts bigint, other bigint, other_parts bigint) returns bigint
-language sql immutable parallel safe
-return round((one::numeric * parts + other::numeric * other_parts) / (parts::numeric + other_parts))::bigint;
-
 -- A sum, capped at the largest bigint.
 create or replace function compute_total(total numeric) returns bigint
 language sql immutable parallel safe

@@ -11,6 +11,9 @@ as $$
     and not exists (select from compute_folded f where f.container_id = c.id offset 0)
     and not exists (select from compute_usage u where u.container_id = c.id offset 0)
     and not exists (select from compute_uncounted u where u.container_id = c.id offset 0)
+    and not exists (select from compute_minute_pack k where k.container_id = c.id offset 0)
+    and not exists (select from compute_folded_pack k where k.container_id = c.id offset 0)
     and not exists (select from compute_contention p where p.victim_id = c.id offset 0)
+    and not exists (select from compute_contention_kept p where p.victim_id = c.id offset 0)
   order by c.id
 $$;

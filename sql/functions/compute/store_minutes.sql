@@ -28,6 +28,10 @@ declare
   is_folded constant boolean := resolution >= 300;
   line constant timestamp := compute_closed_until();
   counted_line constant timestamp := (select f.count_closed_until from compute_fold f);
+  -- Only minutes that are counted are packed.
+  may_be_packed constant boolean := sent < counted_line;
+  hour constant timestamp := date_trunc('hour', sent);
+  second constant smallint := extract(epoch from date_trunc('second', sent) - hour);
   moment timestamp;
   stored_ts timestamp;
   is_known_ahead boolean;
@@ -62,7 +66,18 @@ begin
                   and f.resolution_secs = resolution offset 0)
         else exists (select from compute_minute m where m.sent_at = sent and m.container_id = c.id
                      and m.resolution_secs = resolution offset 0)
-      end)
+      end
+      or may_be_packed and (
+        exists (
+          select from compute_minute_pack k
+          where k.container_id = c.id and k.ts = hour and k.resolution_secs = resolution and second = any (k.seconds)
+          offset 0)
+        or exists (
+          select from compute_folded_pack k
+          where k.container_id = c.id and k.ts = hour
+            and case when is_folded then k.resolution_secs = resolution and second = any (k.seconds)
+                     else resolution * 3600 + second = any (k.minute_keys) end
+          offset 0)))
     from unnest(uids) with ordinality u(uid, n)
     left join lateral (select c.id from compute_container c where c.container_uid = u.uid offset 0) c on true
     order by u.n);

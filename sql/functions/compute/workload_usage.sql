@@ -1,10 +1,12 @@
 -- How the containers of a workload used CPU and memory in the last days (UTC, with today), over all its pods; the basis
 -- of GET /compute/workloads/{namespace}/{kind}/{name} (docs/contract.md#sizing-of-workloads). Minutes that are not
 -- counted yet are read one by one, and with them, where all of the window are stored and they are at most
--- `max_exact_minutes`, all others. `max_pods` and `max_containers` leave the newest. The planner settings are those of
+-- `max_exact_minutes`, all others. Those that are packed must be given then: without them in `packed`, the result has
+-- `packs` and their `revisions`, with which `packed` shows that it has all of them. `max_pods` and `max_containers` leave the newest. The planner settings are those of
 -- look-ups, but for joins of rows that are read already.
 create or replace function workload_usage(of_namespace text, of_kind text, of_name text, of_days integer,
-                                          max_pods integer, max_containers integer, max_exact_minutes integer)
+                                          max_pods integer, max_containers integer, max_exact_minutes integer,
+                                          packed json default null)
 returns json
 language sql stable
 set enable_hashjoin = on
@@ -65,6 +67,10 @@ as $$
     from asked a
     cross join lateral (
       select a.since >= date_trunc('day', a.folded_until)
+             and not exists (
+               select from chosen c
+               cross join lateral (
+                 select from compute_folded_pack k where k.container_id = c.id and k.ts >= a.since offset 0) k)
              and (select count(*) from chosen) * extract(epoch from a.moment - a.since) / 60 <= max_exact_minutes
         as is_exact) m),
   usage as materialized (
@@ -75,6 +81,15 @@ as $$
       select u.* from compute_usage u
       where not m.is_exact and u.container_id = c.id and u.ts >= m.since
       offset 0) u),
+  packs as materialized (
+    select k.container_id, k.resolution_secs, k.revision, k.data
+    from mode m
+    cross join chosen c
+    cross join lateral (
+      select k.* from compute_minute_pack k
+      where m.is_exact and k.container_id = c.id and k.ts >= m.since
+      offset 0) k),
+  revisions as materialized (select coalesce(string_agg(p.revision::text, ',' order by p.revision), '') as are from packs p),
   recent as materialized (
     select c.container, c.pod_uid, c.id, r.*
     from mode m
@@ -91,7 +106,22 @@ as $$
              u.mem_oom_kill
       from compute_uncounted u
       where not m.is_exact and u.container_id = c.id and u.ts >= m.since and u.ts < m.minutes_from
-      offset 0) r),
+      offset 0) r
+    union all
+    select c.container, c.pod_uid, c.id, u.ts, k.resolution_secs, u.cpu_usage_millis_avg, u.cpu_usage_millis_max,
+           u.mem_working_set_max, u.cpu_request_millis, u.cpu_limit_millis, u.mem_request, u.mem_limit, u.cpu_nr_periods,
+           u.cpu_nr_throttled, u.mem_oom_kill
+    from json_to_recordset(packed -> 'packs')
+      as k(container_id bigint, resolution_secs bigint, ts timestamp[], cpu_usage_millis_avg float8[],
+           cpu_usage_millis_max float8[], mem_working_set_max bigint[], cpu_request_millis bigint[],
+           cpu_limit_millis bigint[], mem_request bigint[], mem_limit bigint[], cpu_nr_periods bigint[],
+           cpu_nr_throttled bigint[], mem_oom_kill bigint[])
+    join chosen c on c.id = k.container_id
+    cross join unnest(
+      k.ts, k.cpu_usage_millis_avg, k.cpu_usage_millis_max, k.mem_working_set_max, k.cpu_request_millis,
+      k.cpu_limit_millis, k.mem_request, k.mem_limit, k.cpu_nr_periods, k.cpu_nr_throttled, k.mem_oom_kill)
+      u(ts, cpu_usage_millis_avg, cpu_usage_millis_max, mem_working_set_max, cpu_request_millis, cpu_limit_millis,
+        mem_request, mem_limit, cpu_nr_periods, cpu_nr_throttled, mem_oom_kill)),
   seen as materialized (
     select u.container, u.pod_uid, u.id, u.cpu_request_millis, u.cpu_limit_millis, u.mem_request, u.mem_limit,
            u.first_ts, u.last_ts, u.secs, u.cpu_max, u.mem_max, u.cpu_nr_periods, u.cpu_nr_throttled, u.mem_oom_kill
@@ -151,7 +181,13 @@ as $$
     from seen s
     join chosen c on c.id = s.id
     cross join lateral (values (c.pod_uid), (' ' || c.pod_name)) k(key))
-  select json_build_object(
+  select case when (select r.are from revisions r) <> coalesce(packed ->> 'revisions', '') then json_build_object(
+    'revisions', (select r.are from revisions r),
+    'packs', (
+      select json_agg(json_build_object('containerId', p.container_id::text, 'resolutionSecs', p.resolution_secs::text,
+                                        'data', encode(p.data, 'base64')))
+      from packs p))
+  else json_build_object(
     'since', (select wire_time(a.since) || 'Z' from asked a),
     'until', (select wire_time(date_trunc('second', a.moment)) || 'Z' from asked a),
     'isEstimate', exists (select from usage),
@@ -179,5 +215,5 @@ as $$
             order by t.last_ts desc, t.newest_id desc, t.first_ts desc)
           from settings t
           where t.container = n.container)) order by n.container), '[]')
-      from spans n))
+      from spans n)) end
 $$;

@@ -1,0 +1,247 @@
+/** Packs minutes by container and hour, and rolls packs up into rows of five minutes (docs/contract.md#compute). */
+import {
+  type Cells,
+  cellsOfText,
+  FOLDED_COLUMNS,
+  MINUTE_COLUMNS,
+  pack,
+  packedText,
+  unpack,
+} from '../../lib/compute/pack.ts'
+import type { Sql } from '../../lib/db/index.ts'
+import { Slice } from '../../lib/event-loop/slices.ts'
+import type { Batch, JobContext } from '../job.ts'
+import { held } from '../locks.ts'
+import { countEnd, historyFrom, shrinking } from './history.ts'
+import { rollUp } from './roll-up.ts'
+
+/** Containers of a batch; of each, one hour is packed, so a batch has some 12 000 minutes. */
+const CONTAINERS_AT_ONCE = 200
+const FOLDED_SECS = '300'
+const HOUR_SECS = 3_600
+const [ID, TS] = [0, 1]
+
+/**
+ * The limits of a pass. Minutes of hours before `until_ts` are counted and may be packed. Hours before `rollup_end`, those older
+ * than `computeHistoryMinuteHours`, become rows of five minutes. Minutes before `line` that are not late were rolled up
+ * by an earlier release.
+ */
+const limits = (sql: Sql, context: Pick<JobContext, 'config'>, until = sql`date_trunc('hour', f.counted_until)`) => sql`
+  limits as materialized (
+    select ${until} as until_ts, f.folded_until as line, ${historyFrom(sql, context)} as kept_from,
+           date_trunc('hour', now() at time zone 'utc'
+                              - make_interval(hours => ${context.config.computeHistoryMinuteHours})) as rollup_end
+    from compute_fold f
+    where f.pack_after <= now() at time zone 'utc')`
+
+interface Found {
+  /** An `hour` with the revisions of its packs, what there is of it, and one `batch` with the last container. */
+  readonly kind: 'hour' | 'minutes' | 'rows' | 'minute pack' | 'folded pack' | 'batch'
+  readonly container_id: string | null
+  readonly hour: string
+  readonly is_rolled_up: boolean
+  readonly resolution_secs: string
+  /** Revisions, the text of packed rows, or a pack in base64. */
+  readonly data: string | null
+  /** A JSON array. */
+  readonly minute_keys: string | null
+}
+
+/** Of each of the next containers, the first hour with minutes to pack or with packs of minutes to roll up. */
+const read = (sql: Sql, context: JobContext, after: string, containers: number) => sql<Found[]>`
+  with ${limits(sql, context)},
+  batch as materialized (
+    select c.id from compute_container c where c.id > ${after}::text::bigint order by c.id limit ${containers}),
+  due as materialized (
+    select b.id as container_id, d.hour, d.hour < l.rollup_end as is_rolled_up, l.line
+    from limits l
+    cross join batch b
+    cross join lateral (
+      select least(
+        (select date_trunc('hour', min(m.ts)) from compute_minute m
+         where m.container_id = b.id and m.ts >= l.kept_from and m.ts < l.until_ts and (m.ts >= l.line or m.is_late)),
+        (select min(k.ts) from compute_minute_pack k
+         where k.container_id = b.id and k.ts >= l.kept_from and k.ts < l.rollup_end)) as hour) d
+    where d.hour is not null)
+  select 'batch' as kind, (select max(b.id)::text from batch b) as container_id, '' as hour, false as is_rolled_up,
+         '0' as resolution_secs, null as data, null as minute_keys
+  union all
+  select 'hour', d.container_id::text, d.hour::text, d.is_rolled_up, '0', compute_packs_of(d.container_id, d.hour), null
+  from due d
+  union all
+  select 'minutes', d.container_id::text, d.hour::text, d.is_rolled_up, m.resolution_secs::text, m.data, null
+  from due d
+  cross join lateral (
+    select m.resolution_secs, ${sql.unsafe(packedText(MINUTE_COLUMNS, 'm'))} as data
+    from (
+      select m.* from compute_minute m
+      where m.container_id = d.container_id and m.ts >= d.hour and m.ts < d.hour + interval '1 hour'
+        and (m.ts >= d.line or m.is_late)
+      order by m.resolution_secs, m.ts, m.id
+      offset 0) m
+    group by m.resolution_secs) m
+  union all
+  select 'minute pack', d.container_id::text, d.hour::text, d.is_rolled_up, k.resolution_secs::text,
+         encode(k.data, 'base64'), null
+  from due d
+  cross join lateral (
+    select k.* from compute_minute_pack k where k.container_id = d.container_id and k.ts = d.hour offset 0) k
+  union all
+  select 'folded pack', d.container_id::text, d.hour::text, true, k.resolution_secs::text, encode(k.data, 'base64'),
+         array_to_json(k.minute_keys)::text
+  from due d
+  cross join lateral (
+    select k.* from compute_folded_pack k where k.container_id = d.container_id and k.ts = d.hour offset 0) k
+  where d.is_rolled_up
+  union all
+  select 'rows', d.container_id::text, d.hour::text, true, ${FOLDED_SECS}, f.data, null
+  from due d
+  cross join lateral (
+    select ${sql.unsafe(packedText(FOLDED_COLUMNS, 'f'))} as data
+    from (
+      select f.* from compute_folded f
+      where f.container_id = d.container_id and f.ts >= d.hour and f.ts < d.hour + interval '1 hour'
+        and f.resolution_secs = ${FOLDED_SECS} and f.ts = date_bin('300 s', f.ts, '0001-01-01')
+      order by f.ts
+      offset 0) f
+    having count(*) > 0) f
+  where d.is_rolled_up`
+
+/** What there is of an hour of a container. */
+interface Hour {
+  readonly container_id: string
+  readonly hour: string
+  readonly is_rolled_up: boolean
+  readonly packs: string | null
+  /** By their length. */
+  readonly minutes: Map<string, Cells>
+  readonly minutePacks: Map<string, Cells>
+  foldedPack: Cells | null
+  minuteKeys: ReadonlySet<number>
+  /** Rows of five minutes that were posted, or rolled up by an earlier release. */
+  rows: Cells | null
+}
+
+async function hoursOf(found: readonly Found[]): Promise<Hour[]> {
+  const hours = new Map<string, Hour>()
+  const hourOf = ({ container_id, hour }: Found) => hours.get(`${container_id} ${hour}`)!
+  for (const one of found)
+    if (one.kind === 'hour')
+      hours.set(`${one.container_id} ${one.hour}`, {
+        ...{ container_id: one.container_id!, hour: one.hour, is_rolled_up: one.is_rolled_up, packs: one.data },
+        ...{ minutes: new Map(), minutePacks: new Map(), foldedPack: null, minuteKeys: new Set(), rows: null },
+      })
+  const slice = new Slice()
+  for (const one of found) {
+    const base64 = () => unpack(Buffer.from(one.data!, 'base64'))
+    if (one.kind === 'minutes') hourOf(one).minutes.set(one.resolution_secs, cellsOfText(one.data!))
+    else if (one.kind === 'minute pack') hourOf(one).minutePacks.set(one.resolution_secs, await base64())
+    else if (one.kind === 'rows') hourOf(one).rows = cellsOfText(one.data!)
+    else if (one.kind === 'folded pack') {
+      hourOf(one).foldedPack = await base64()
+      hourOf(one).minuteKeys = new Set(JSON.parse(one.minute_keys!))
+    }
+    if (slice.isOver) await slice.next()
+  }
+  return [...hours.values()]
+}
+
+/** The second of its hour at which a row is, of a time as PostgreSQL prints it. */
+const secondOf = (ts: string) => Number(ts.slice(14, 16)) * 60 + Number(ts.slice(17, 19))
+
+/** The rows of a pack and those that it lacks, by time and id. */
+function union(known: Cells | undefined, more: Cells | undefined): Cells {
+  if (known === undefined || more === undefined) return (known ?? more)!
+  const times = new Set(known[TS])
+  const rows = [known, more].flatMap((cells) =>
+    cells[TS]!.flatMap((ts, at) =>
+      cells === known || !times.has(ts) ? [{ ts, id: Number(cells[ID]![at]), cells, at }] : [],
+    ),
+  )
+  rows.sort((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : a.id - b.id))
+  return known.map((_, column) => rows.map(({ cells, at }) => cells[column]![at]!))
+}
+
+/** The rows at the places that are `wanted`. */
+const filtered = (cells: Cells, wanted: (at: number) => boolean): Cells =>
+  cells.map((column) => column.filter((_, at) => wanted(at)))
+
+/** The pack of an hour that is rolled up. */
+function rolledUp({ minutes, minutePacks, foldedPack, minuteKeys, rows }: Hour) {
+  const keys = new Set(minuteKeys)
+  const added = [...new Set([...minutePacks.keys(), ...minutes.keys()])].map((resolution) => {
+    const cells = union(minutePacks.get(resolution), minutes.get(resolution))
+    const keyed = cells[TS]!.map((ts) => Number(resolution) * HOUR_SECS + secondOf(ts))
+    for (const key of keyed) keys.add(key)
+    return filtered(cells, (at) => !minuteKeys.has(keyed[at]!))
+  })
+  return {
+    cells: rollUp(
+      added,
+      [foldedPack, rows].filter((one) => one !== null),
+    ),
+    minute_keys: [...keys],
+  }
+}
+
+/** The document of `compute_write_packs`. */
+async function packsOf(hours: readonly Hour[]): Promise<object> {
+  const minutes: object[] = []
+  const folded: object[] = []
+  const slice = new Slice()
+  for (const one of hours) {
+    const { container_id, hour } = one
+    const packed = async (cells: Cells) => ({
+      ...{ container_id, hour, seconds: cells[TS]!.map(secondOf) },
+      data: (await pack(cells)).toString('base64'),
+    })
+    if (one.is_rolled_up) {
+      const { cells, minute_keys } = rolledUp(one)
+      folded.push({ ...(await packed(cells)), minute_keys })
+    } else
+      for (const [resolution_secs, posted] of one.minutes)
+        minutes.push({ ...(await packed(union(one.minutePacks.get(resolution_secs), posted))), resolution_secs })
+    if (slice.isOver) await slice.next()
+  }
+  return {
+    ...{ minutes, folded },
+    hours: hours.map(({ container_id, hour, is_rolled_up, packs, minutes, rows }) => ({
+      ...{ container_id, hour, is_rolled_up, packs },
+      minutes: [...minutes.values()].reduce((sum, cells) => sum + cells[TS]!.length, 0),
+      folded_times: rows?.[TS] ?? [],
+    })),
+  }
+}
+
+/** Packs and rolls up the hours of a few containers; each call continues where the last one ended. */
+export function packHours(context: JobContext): () => Promise<Batch> {
+  const { db } = context
+  let after = '0'
+  return shrinking(CONTAINERS_AT_ONCE, async (containers) => {
+    const found = await db.job((sql) => read(sql, context, after, containers))
+    const hours = await hoursOf(found)
+    const last = found.find(({ kind }) => kind === 'batch')!.container_id
+    // The same containers may have more hours.
+    if (hours.length === 0) after = last ?? after
+    const doc = hours.length === 0 ? null : JSON.stringify(await packsOf(hours))
+    const [batch] = await db.job(
+      (sql) => sql<{ is_held: boolean; rows: number | null }[]>`
+  with ${held(sql, 'compute-fold')}
+  select h.is_held, compute_write_packs(case when h.is_held then ${doc}::text::json end)::int as rows from held h`,
+    )
+    return { isHeld: batch!.is_held, rows: batch!.rows ?? 0, isLast: last === null }
+  })
+}
+
+/** Returns how many minutes a pass would pack or roll up. */
+export async function countMinutesToPack(context: JobContext): Promise<number> {
+  const [row] = await context.db.job(
+    (sql) => sql<{ rows: number }[]>`
+  with ${limits(sql, context, countEnd(sql))}
+  select coalesce((select count(*) from limits l join compute_minute m
+                     on m.ts >= l.kept_from and m.ts < l.until_ts and (m.ts >= l.line or m.is_late)), 0)::int
+         + coalesce((select sum(cardinality(k.seconds)) from limits l join compute_minute_pack k
+                       on k.ts >= l.kept_from and k.ts < l.rollup_end), 0)::int as rows`,
+  )
+  return row!.rows
+}
