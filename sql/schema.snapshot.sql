@@ -119,7 +119,7 @@ table public.compute_fold with (fillfactor=50)
   closed_until timestamp without time zone not null
   counted_until timestamp without time zone not null default '-infinity'::timestamp without time zone
   count_closed_until timestamp without time zone not null default '-infinity'::timestamp without time zone
-  pack_after timestamp without time zone not null default ((now() + '01:00:00'::interval) AT TIME ZONE 'utc'::text)
+  pack_after timestamp without time zone not null default '-infinity'::timestamp without time zone
   constraint compute_fold_check CHECK ((folded_until <= closed_until))
   constraint compute_fold_is_only_check CHECK (is_only)
   constraint compute_fold_pkey PRIMARY KEY (is_only)

@@ -25,6 +25,7 @@ alter table compute_minute_pack alter column data set storage external;
 -- the length and the second of the hour.
 create table compute_folded_pack (
   like compute_minute_pack including defaults including storage,
+  -- squawk-ignore prefer-bigint-over-int
   minute_keys integer[] not null,
   primary key (container_id, ts, resolution_secs)
 ) partition by range (ts);
@@ -44,7 +45,9 @@ create table compute_contention_kept_other partition of compute_contention_kept 
 
 -- A replica of the release before reads only rows: nothing is packed while it may still run.
 alter table compute_fold
-  add column pack_after timestamp not null default ((now() + interval '1 hour') at time zone 'utc');
+  add column pack_after timestamp not null default '-infinity';
+
+update compute_fold set pack_after = (now() + interval '1 hour') at time zone 'utc';
 
 -- The rollup into rows of compute_folded has ended: `folded_until` and `closed_until` stay. Of the minutes before
 -- `folded_until` only late ones are still to be read.
