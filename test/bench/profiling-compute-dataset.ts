@@ -1,22 +1,25 @@
 /**
- * What the benchmark of compute reads, seeded by SQL: seven days of history, the last of them by the minute. Data that is kept is brought up to now: only
- * what is missing is made.
+ * What the benchmark of compute reads, seeded by SQL: seven days of history, the last of them by the minute, the others with a minute in five. The job packs
+ * and rolls up what is old. Data that is kept is brought up to now: only what is missing is made.
  */
 import type postgres from 'postgres'
 
 const NODES = 300
 export const CONTAINERS_PER_NODE = 40
 const CONTAINERS_PER_NAMESPACE = 500
-const MINUTE_HOURS = 24
+export const MINUTE_HOURS = 24
 const DAYS = 7
-/** Waits are read by findings and for an hour of everything: those of so many hours are made. */
-const PAIR_HOURS = 6
+/** Waits are read for six hours of a node: those of so many hours are made. */
+const PAIR_HOURS = 7
 /** What is kept longer than this is no day of minutes any more, and is made anew. */
 const MAX_AGE_HOURS = 30
 /** One in so many containers is stalled, one in so many throttled, and each node in so many is short of memory. */
 const [STALLED_PART, THROTTLED_PART, SHORT_PART] = [25, 50, 20]
 
-export const TABLES = ['compute_minute', 'compute_folded', 'compute_contention'] as const
+export const TABLES = [
+  ...(['compute_minute', 'compute_minute_pack', 'compute_folded_pack', 'compute_contention'] as const),
+  ...(['compute_contention_kept', 'compute_usage'] as const),
+] as const
 
 export interface Dataset {
   readonly nodes: number
@@ -95,22 +98,24 @@ const values = Object.values(COLUMNS).join(', ')
 const minuteOf = (minute: string) => `select t, ${MINUTE} as k from (values (timestamp '${minute}')) t(t) offset 0`
 
 /** Seeds what is missing up to now. */
-export async function seedCompute(sql: postgres.Sql, data: Dataset): Promise<void> {
+export async function seedCompute(sql: postgres.Sql, data: Dataset, packAll: () => Promise<void>): Promise<void> {
   await sql.unsafe('set synchronous_commit = off')
   await sql.unsafe("set timezone = 'UTC'")
   const [kept] = await sql<{ is_kept: boolean }[]>`
     select (select count(*) from compute_container) = ${data.containers}::int
-           and f.folded_until > now() at time zone 'utc' - make_interval(hours => ${MAX_AGE_HOURS}::int) as is_kept
-    from compute_fold f`
+           and exists (select from compute_minute m
+                       where m.container_id = 1
+                         and m.ts > now() at time zone 'utc' - make_interval(hours => ${MAX_AGE_HOURS}::int)) as is_kept`
   if (!kept!.is_kept) await begin(sql, data)
   await makeDays(sql)
-  await seedFolded(sql, data)
+  if (!kept!.is_kept) await seedDays(sql, data)
   await seedMinutes(sql, data)
   await seedSamples(sql, data)
+  await packAll()
   await sql.unsafe(`vacuum analyze ${[...TABLES, 'compute_latest', 'compute_node', 'compute_container'].join(', ')}`)
 }
 
-/** From nothing, with the line a day ago. */
+/** From nothing. */
 async function begin(sql: postgres.Sql, { containers, namespaces }: Dataset): Promise<void> {
   await sql.unsafe(`truncate ${TABLES.join(', ')}, compute_latest, compute_node, compute_container restart identity`)
   await sql.unsafe(`
@@ -118,8 +123,9 @@ async function begin(sql: postgres.Sql, { containers, namespaces }: Dataset): Pr
     select ${UID} || '/app', ${UID}, 'ns-' || (c.id - 1) % ${namespaces}, 'web-' || c.id - 1 || '-6d5f8b7c9-x2x4z', 'app', ${NODE}
     from generate_series(1, ${containers}) c(id)
     order by c.id`)
-  const line = `date_trunc('hour', now() at time zone 'utc' - interval '${MINUTE_HOURS} hours')`
-  await sql.unsafe(`update compute_fold set folded_until = ${line}, closed_until = ${line}`)
+  await sql`
+    update compute_fold set folded_until = '-infinity', closed_until = '-infinity', counted_until = '-infinity',
+                            count_closed_until = '-infinity', pack_after = '-infinity'`
 }
 
 export async function makeDays(sql: postgres.Sql): Promise<void> {
@@ -132,36 +138,30 @@ export async function makeDays(sql: postgres.Sql): Promise<void> {
   for (const { text } of days) await sql.unsafe(text)
 }
 
-/** As the fold lays them out: an hour at a time, in the order of container. */
-async function seedFolded(sql: postgres.Sql, { containers }: Dataset): Promise<void> {
-  const hours = await sql<{ hour: string }[]>`
-    select h.hour::text as hour
-    from compute_fold f
-    cross join generate_series(date_trunc('hour', now() at time zone 'utc' - make_interval(days => ${DAYS}::int)),
-                               f.folded_until - interval '1 hour', interval '1 hour') h(hour)
-    where not exists (select from compute_folded r where r.container_id = 1 and r.ts >= h.hour and r.ts < h.hour + interval '1 hour')`
-  for (const { hour } of hours)
-    await sql.unsafe(`
-      with hour as materialized (
-        select t, ${MINUTE} as k from generate_series(timestamp '${hour}', timestamp '${hour}' + interval '55 minutes', interval '5 minutes') t)
-      insert into compute_folded (container_id, ts, resolution_secs, parts, newest_ts, ${names})
-      select n, t, 300, 5, t + interval '4 minutes', ${values}
-      from generate_series(1, ${containers}) n
-      cross join lateral (select h.t, h.k from hour h where h.t >= timestamp '${hour}' + n * interval '0' offset 0) b`)
+const MINUTES_FROM = `date_trunc('hour', now() at time zone 'utc' - interval '${MINUTE_HOURS} hours')`
+
+/** Days before the last: rolled up, a minute in five is as large as five. */
+async function seedDays(sql: postgres.Sql, { containers }: Dataset): Promise<void> {
+  const times = await sql<{ minute: string }[]>`
+    select t::text as minute
+    from generate_series(date_trunc('hour', now() at time zone 'utc' - make_interval(days => ${DAYS}::int)),
+                         ${sql.unsafe(MINUTES_FROM)} - interval '5 minutes', interval '5 minutes') t`
+  for (const { minute } of times) await sql.unsafe(minutesAt(minute, containers))
 }
+
+const minutesAt = (minute: string, containers: number) => `
+      insert into compute_minute (container_id, ts, resolution_secs, ${names})
+      select n, t, 60, ${values} from (${minuteOf(minute)}) m, generate_series(1, ${containers}) n`
 
 /** As agents post them: a minute at a time. Whoever comes last before a reader does is at most a minute old. */
 export async function seedMinutes(sql: postgres.Sql, { containers }: Dataset): Promise<void> {
   const minutes = await sql<{ minute: string; has_pairs: boolean }[]>`
     select t.minute::text as minute, t.minute > now() at time zone 'utc' - make_interval(hours => ${PAIR_HOURS}::int) as has_pairs
-    from compute_fold f
-    cross join lateral (select max(m.ts) as ts from compute_minute m where m.container_id = 1) m
-    cross join generate_series(greatest(f.folded_until, date_trunc('minute', m.ts) + interval '1 minute'),
+    from (select max(m.ts) as ts from compute_minute m where m.container_id = 1) m
+    cross join generate_series(greatest(${sql.unsafe(MINUTES_FROM)}, date_trunc('minute', m.ts) + interval '1 minute'),
                                now() at time zone 'utc' - interval '1 second', interval '1 minute') t(minute)`
   for (const { minute, has_pairs } of minutes) {
-    await sql.unsafe(`
-      insert into compute_minute (container_id, ts, resolution_secs, ${names})
-      select n, t, 60, ${values} from (${minuteOf(minute)}) m, generate_series(1, ${containers}) n`)
+    await sql.unsafe(minutesAt(minute, containers))
     // Two or three of each container: neighbors on its node, and a unit of the system.
     if (has_pairs)
       await sql.unsafe(`

@@ -4,7 +4,15 @@ import { readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type postgres from 'postgres'
 import { type Measured, openLoop, run } from './client.ts'
-import { type Dataset, datasetOf, podUid, seedCompute, seedMinutes, TABLES } from './profiling-compute-dataset.ts'
+import {
+  type Dataset,
+  datasetOf,
+  MINUTE_HOURS,
+  podUid,
+  seedCompute,
+  seedMinutes,
+  TABLES,
+} from './profiling-compute-dataset.ts'
 import { minutesOf, Posts, samplesOf } from './profiling-compute-posts.ts'
 import { type Pass, pass, type SupplyChainBroker } from './supply-chain-broker.ts'
 
@@ -48,7 +56,10 @@ export async function measureCompute(bench: ComputeBench): Promise<void> {
   const { sql, scale, parts, print } = bench
   const data = datasetOf(scale)
   const began = performance.now()
-  await seedCompute(sql, data)
+  await seedCompute(sql, data, async () => {
+    const told = await pass(bench.databaseUrl, 'compute-fold', {})
+    print(`  compute-fold of what was seeded: ${digits(told.rows)} rows, ${secs(told.durationMs)}, ${told.outcome}`)
+  })
   print(
     `  ${data.nodes} nodes, ${data.containers} containers, ready in ${secs(performance.now() - began)}; ${await sizes(sql)}`,
   )
@@ -57,10 +68,15 @@ export async function measureCompute(bench: ComputeBench): Promise<void> {
   if (parts.includes('jobs')) await jobs(bench, data)
 }
 
-/** What the tables take with their indexes, altogether and a row. */
+/** What the tables take with their indexes, altogether and a row; packs a minute, or a row of five minutes. */
 async function sizes(sql: postgres.Sql): Promise<string> {
   const rows = await sql<{ name: string; bytes: number; rows: number }[]>`
-    select t.name, sum(pg_total_relation_size(i.inhrelid))::float8 as bytes, sum(greatest(c.reltuples, 0))::float8 as rows
+    select t.name, sum(pg_total_relation_size(i.inhrelid))::float8 as bytes,
+           case t.name
+             when 'compute_minute_pack' then (select sum(cardinality(k.seconds)) from compute_minute_pack k)
+             when 'compute_folded_pack' then (select sum(cardinality(k.seconds)) from compute_folded_pack k)
+             else sum(greatest(c.reltuples, 0))
+           end::float8 as rows
     from unnest(${`{${TABLES}}`}::text::text[]) with ordinality t(name, n)
     join pg_inherits i on i.inhparent = t.name::regclass
     join pg_class c on c.oid = i.inhrelid
@@ -119,7 +135,12 @@ async function forget(sql: postgres.Sql): Promise<string> {
     select pg_relation_filepath(r.oid) as path
     from unnest(${`{${TABLES}}`}::text::text[]) t(name)
     join pg_inherits i on i.inhparent = t.name::regclass
-    cross join lateral (select i.inhrelid as oid union all select x.indexrelid from pg_index x where x.indrelid = i.inhrelid) r`
+    join pg_class c on c.oid = i.inhrelid
+    cross join lateral (
+      select r.oid
+      from (values (c.oid), (nullif(c.reltoastrelid, 0))) v(oid)
+      cross join lateral (select v.oid union all select x.indexrelid from pg_index x where x.indrelid = v.oid) r(oid)) r
+    where r.oid is not null`
   let forgotten = 0
   for (const { path } of paths) {
     const whole = join(folder, path)
@@ -222,19 +243,14 @@ async function jobs(bench: ComputeBench, data: Dataset): Promise<void> {
     `${digits(rows)} rows in ${batches} batches, ${secs(durationMs)}, ${outcome}`
   const minutes = new Posts(minutesOf, data)
   await seedMinutes(sql, data)
-  // One hour less by the minute than there are.
-  const [line] = await sql<{ hours: number }[]>`
-    select floor(extract(epoch from now() at time zone 'utc' - f.folded_until) / 3600)::int - 1 as hours from compute_fold f`
   await bench.withBroker({}, async (broker) => {
     await broker.loop()
     broker.peakMib()
     let isOver = false
     const folding = new Promise((resolve) => setTimeout(resolve, LEAD_MS)).then(() =>
-      pass(databaseUrl, 'compute-fold', { COMPUTE_HISTORY_MINUTE_HOURS: String(Math.max(1, line!.hours)) }).finally(
-        () => {
-          isOver = true
-        },
-      ),
+      pass(databaseUrl, 'compute-fold', { COMPUTE_HISTORY_MINUTE_HOURS: String(MINUTE_HOURS - 1) }).finally(() => {
+        isOver = true
+      }),
     )
     const posted = run({
       port: broker.port,
@@ -243,7 +259,7 @@ async function jobs(bench: ComputeBench, data: Dataset): Promise<void> {
       request: (i) => (isOver ? null : minutes.next(i)),
     })
     const [folded, measured] = await Promise.all([folding, posted])
-    print(`  compute-fold of an hour: ${told(folded)}`)
+    print(`  compute-fold that rolls up an hour: ${told(folded)}`)
     const rate = `${digits((measured.calls * minutes.rows) / measured.seconds)} rows/s`
     bench.row(
       'compute: minutes while it folds, 1 client',
@@ -257,7 +273,7 @@ async function jobs(bench: ComputeBench, data: Dataset): Promise<void> {
   const [oldest] = await sql<{ days: number }[]>`
     select max((now() at time zone 'utc')::date - to_date(right(c.relname, 8), 'YYYYMMDD')) as days
     from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'compute_folded'::regclass and c.relname ~ '_[0-9]{8}$'`
+    where i.inhparent = 'compute_folded_pack'::regclass and c.relname ~ '_[0-9]{8}$'`
   const bytes = async () => {
     const [row] = await sql<{ bytes: number }[]>`select pg_database_size(current_database())::float8 as bytes`
     return row!.bytes

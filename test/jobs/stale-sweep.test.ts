@@ -33,7 +33,7 @@ const warnings = () => logged.filter(({ level }) => level === 40)
 
 test('a pod that was not posted within the window is marked dead with the time of the sweep; its other fields stay', async () => {
   await pod({ pod_name: 'gone', time_stamp: ago(1000) })
-  await pod({ pod_name: 'here', time_stamp: ago(800) })
+  await pod({ pod_name: 'here', time_stamp: ago(300) })
   const before = await sql`select * from pod order by pod_name`
   assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 1 })
   const after = await sql`select * from pod order by pod_name`

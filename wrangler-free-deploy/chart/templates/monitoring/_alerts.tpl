@@ -286,10 +286,10 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   labels:
     severity: warning
   annotations:
-    summary: Minutes of compute history come faster than they are folded.
+    summary: Minutes of compute history come faster than they are packed.
     runbook: >-
-      Each pass of compute-fold has ended with minutes left, so days of minutes stay on the disk. After hours without jobs that passes by itself. Else look
-      at what the database is short of: a million minutes take ten seconds of a processor. With compute.history.retentionDays 0 none are kept.
+      Each pass of compute-fold has ended with minutes left, so minutes take ten times the disk that they need. After hours without jobs that passes by itself. Else look
+      at what the database is short of: a million minutes take two minutes of a processor. With compute.history.retentionDays 0 none are kept.
 {{- end }}
 - alert: BrokerAgentClockSkew
   expr: max(broker_agent_clock_skew_seconds{ {{- $pods -}} }) > 300
