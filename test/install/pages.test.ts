@@ -44,6 +44,7 @@ const NOT_RUN: readonly (readonly [command: RegExp, why: string])[] = [
     'docs.test.ts holds it to `npm start`, which private-folder.test.ts runs',
   ],
   [/^npm (start|test|run|version)\b/, 'of who works on it; scripts that are named are held to package.json'],
+  [/^(pg_dump|pg_restore|DATABASE_URL=\S+ DB_PREPARE=false npm run migrate)\b/, 'failover.test.ts runs it'],
   [/^npx tsx test\/faults\/everything\.ts /, 'takes half an hour and PgBouncer'],
   [
     /^(npx|node --import) tsx test\/console\/support\/demo\.ts /,

@@ -1,9 +1,9 @@
-/** Agents that post to all brokers all the time, never repeat a post, and remember every answer. */
+/** Agents that post to all brokers and read all the time, never repeat a post, and remember every answer. */
 import http from 'node:http'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type postgres from 'postgres'
-import { type Broker, flow, post } from '../../support/broker.ts'
+import { type Broker, flow, request } from '../../support/broker.ts'
 import { podPost } from '../../support/records.ts'
 
 const AGENTS_PER_BROKER = 3
@@ -15,7 +15,7 @@ const REFUSED_PAUSE_MS = 100
 let nextFlow = 1
 
 /** Flows that nobody has posted before. Their time is now, so that no job deletes them. */
-const newFlows = (count: number) =>
+export const newFlows = (count: number) =>
   Array.from({ length: count }, () => ({ ...flow(nextFlow++), time_stamp: new Date().toISOString().slice(0, 23) }))
 
 const keptAlive = () => new http.Agent({ keepAlive: true, maxSockets: 1 })
@@ -106,17 +106,19 @@ export class Agents {
 
   async #post(broker: Broker, pod: string, turn: number, agent: http.Agent): Promise<boolean> {
     const startedAt = performance.now()
-    const send = async (path: string, body: unknown) => {
-      const answer = await post(`${broker.url}${path}`, body, { agent }).catch((error: NodeJS.ErrnoException) => ({
+    const send = async (path: string, body?: unknown) => {
+      const options = body === undefined ? { agent } : { agent, method: 'POST', body: JSON.stringify(body) }
+      const answer = await request(`${broker.url}${path}`, options).catch((error: NodeJS.ErrnoException) => ({
         status: error.code ?? error.message,
         json: undefined,
         text: '',
       }))
       this.answers.set(answer.status, (this.answers.get(answer.status) ?? 0) + 1)
-      this.#times.get(broker)!.answered(answer.status === 200, startedAt)
+      if (body !== undefined) this.#times.get(broker)!.answered(answer.status === 200, startedAt)
       return answer
     }
-    if (turn % 3 === 0) {
+    if (turn % 4 === 3) return (await send('/pod/traffic?limit=10')).status === 200
+    if (turn % 4 === 0) {
       const versions = this.#pods.get(pod) ?? { acknowledged: 0, posted: 0 }
       this.#pods.set(pod, versions)
       versions.posted++
@@ -124,7 +126,7 @@ export class Agents {
       if (status === 200) versions.acknowledged = versions.posted
       return status === 200
     }
-    const isBatch = turn % 3 === 1
+    const isBatch = turn % 4 === 1
     const flows = newFlows(isBatch ? BATCH_FLOWS : 1)
     const { status, json, text } = await send(`/pod/traffic${isBatch ? '/batch' : ''}`, isBatch ? flows : flows[0])
     if (status !== 200) return false
@@ -150,13 +152,12 @@ export class Agents {
   }
 }
 
-const WARM_UP_POSTS = 300
-const MEASURED_POSTS = 3_000
-const MEASURED_AT_ONCE = 12
+const WARM_UP_POSTS = 200
+const MEASURED_POSTS = 2_000
 
-/** Posts of new flows that are acknowledged in a second, over all brokers. */
-export async function acknowledgedPerSecond(brokers: readonly Broker[]): Promise<number> {
-  const agents = Array.from({ length: MEASURED_AT_ONCE }, keptAlive)
+/** Batches of new flows that are acknowledged in a second, over all brokers, with so many posts at once. */
+export async function acknowledgedPerSecond(brokers: readonly Broker[], atOnce: number): Promise<number> {
+  const agents = Array.from({ length: atOnce }, keptAlive)
   const run = async (posts: number) => {
     const startedAt = performance.now()
     let left = posts
@@ -164,7 +165,8 @@ export async function acknowledgedPerSecond(brokers: readonly Broker[]): Promise
       agents.map(async (agent, at) => {
         const { url } = brokers[at % brokers.length]!
         while (left-- > 0) {
-          const { status, text } = await post(`${url}/pod/traffic/batch`, newFlows(BATCH_FLOWS), { agent })
+          const body = JSON.stringify(newFlows(BATCH_FLOWS))
+          const { status, text } = await request(`${url}/pod/traffic/batch`, { method: 'POST', body, agent })
           if (status !== 200) throw new Error(`${status} ${text}`)
         }
       }),

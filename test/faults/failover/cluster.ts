@@ -23,10 +23,14 @@ const PAGE = fileURLToPath(new URL('../../../docs/install.md', import.meta.url))
 const SECTION = 'Patroni'
 /** Addresses of the document. */
 const SERVERS = ['10.0.0.11:5432', '10.0.0.12:5432'] as const
-const HAPROXY = { host: '10.0.0.10', port: '5000' }
+const PROXIES = '10.0.0.10'
+const HAPROXY_PORT = '5000'
 const PGBOUNCER_PORT = '6432'
+const OLD_DATABASE = 'db.example.com/broker'
 const SUPERUSER = 'postgres'
 const MAINTENANCE = 'postgres'
+/** Another database on the same servers, to be copied into the one of the brokers. */
+const OLD = 'old'
 const START_MS = 60_000
 
 type Mode = 'asynchronous' | 'synchronous' | 'strict'
@@ -37,14 +41,16 @@ interface Member {
   state: string
 }
 
-/** A block of the document, with its addresses replaced. Each must occur. */
+/** The blocks of the document in that language, with some of their text replaced. Each must occur. */
 function fromDocument(language: string, replaced: readonly (readonly [string, string])[]): string {
-  const block = blocksOf(readFileSync(PAGE, 'utf8')).find((one) => one.section === SECTION && one.language === language)
-  assert.ok(block, `docs/install.md shows no ${language} in the section ${SECTION}`)
+  const blocks = blocksOf(readFileSync(PAGE, 'utf8')).filter(
+    (one) => one.section === SECTION && one.language === language,
+  )
+  const shown = blocks.map((block) => `${block.text}\n`).join('')
   return replaced.reduce((text, [from, to]) => {
-    assert.ok(text.includes(from), `${language}: ${from}`)
+    assert.ok(text.includes(from), `docs/install.md, ${SECTION}, ${language}: ${from}`)
     return text.replaceAll(from, to)
-  }, block.text)
+  }, shown)
 }
 
 /** The settings of Patroni in the document. */
@@ -67,9 +73,9 @@ class Node {
     this.#patroni = this.#start()
   }
 
-  /** Kills the postmaster and Patroni at the same time; resolves when no process of them is left. */
-  async kill(): Promise<void> {
-    killAll([readPidFile(this.data)!.pid, this.#patroni!.pid])
+  /** Kills the postmaster, Patroni and `others` at the same time; resolves when no process of them is left. */
+  async kill(others: readonly number[] = []): Promise<void> {
+    killAll([readPidFile(this.data)!.pid, this.#patroni!.pid, ...others])
     await this.#patroni!.end('SIGKILL')
     await until(`the processes of ${this.name} end`, () => processesIn(this.data).length === 0)
   }
@@ -89,19 +95,23 @@ export type { Node }
 
 export class Cluster {
   readonly nodes: readonly Node[]
-  /** At PgBouncer, and at HAProxy. */
-  readonly url: string
-  readonly directUrl: string
-  readonly #superuser: string
+  readonly #folder: string
+  readonly #ports: { haproxy: string; pgbouncer: string }
+  readonly #passwords: { broker: string; superuser: string }
 
-  private constructor(nodes: readonly Node[], url: string, directUrl: string, superuser: string) {
+  private constructor(
+    nodes: readonly Node[],
+    folder: string,
+    ports: { haproxy: string; pgbouncer: string },
+    passwords: { broker: string; superuser: string },
+  ) {
     this.nodes = nodes
-    this.url = url
-    this.directUrl = directUrl
-    this.#superuser = superuser
+    this.#folder = folder
+    this.#ports = ports
+    this.#passwords = passwords
   }
 
-  /** With an empty database and its owner, both called `broker`. Everything ends with the test. */
+  /** With empty databases `broker` and `old`, which belong to the role `broker`. Everything ends with the test. */
   static async start(t: TestContext): Promise<Cluster> {
     const folder = mkdtempSync(join(tmpdir(), 'broker-failover-'))
     chmodSync(folder, 0o755)
@@ -138,10 +148,10 @@ export class Cluster {
     const haproxyPort = String(await freePort())
     const haproxyFile = programs.writeFile(
       'haproxy.cfg',
-      `${fromDocument('haproxy', [
-        [`${HAPROXY.host}:${HAPROXY.port}`, `127.0.0.1:${haproxyPort}`],
+      fromDocument('haproxy', [
+        [`${PROXIES}:${HAPROXY_PORT}`, `127.0.0.1:${haproxyPort}`],
         ...nodes.map(({ port, api }, at) => [SERVERS[at]!, `127.0.0.1:${port} port ${new URL(api).port}`] as const),
-      ])}\n`,
+      ]),
     )
     const haproxy = programs.start('haproxy', ['-db', '-f', haproxyFile])
     t.after(() => haproxy.end('SIGTERM'))
@@ -150,20 +160,20 @@ export class Cluster {
     const users = programs.writeFile('userlist.txt', `"broker" "${password}"\n`)
     const poolerFile = programs.writeFile(
       'pgbouncer.ini',
-      `${fromDocument('ini', [
-        [`host=${HAPROXY.host} port=${HAPROXY.port}`, `host=127.0.0.1 port=${haproxyPort}`],
-        [`listen_addr = ${HAPROXY.host}`, 'listen_addr = 127.0.0.1\nunix_socket_dir ='],
+      fromDocument('ini', [
+        [`host=${PROXIES} port=${HAPROXY_PORT}`, `host=127.0.0.1 port=${haproxyPort}`],
+        [`listen_addr = ${PROXIES}`, 'listen_addr = 127.0.0.1\nunix_socket_dir ='],
         [`listen_port = ${PGBOUNCER_PORT}`, `listen_port = ${poolerPort}`],
         ['/etc/pgbouncer/userlist.txt', users],
-      ])}\n`,
+      ]),
     )
     const pooler = programs.start('pgbouncer', ['-q', poolerFile])
     t.after(() => pooler.end('SIGINT'))
 
-    const url = (port: string) => `postgres://broker:${password}@127.0.0.1:${port}/broker`
-    const cluster = new Cluster(nodes, url(poolerPort), url(haproxyPort), superPassword)
+    const ports = { haproxy: haproxyPort, pgbouncer: poolerPort }
+    const cluster = new Cluster(nodes, folder, ports, { broker: password, superuser: superPassword })
     try {
-      await cluster.#bootstrap(password)
+      await cluster.#bootstrap()
     } catch (error) {
       t.diagnostic([etcd.tail(), ...nodes.map((node) => node.tail()), haproxy.tail(), pooler.tail()].join('\n'))
       throw error
@@ -171,7 +181,7 @@ export class Cluster {
     return cluster
   }
 
-  async #bootstrap(password: string): Promise<void> {
+  async #bootstrap(): Promise<void> {
     const [first, second] = this.nodes as [Node, Node]
     first.start()
     await until(
@@ -182,9 +192,36 @@ export class Cluster {
     second.start()
     await this.untilStandby('synchronous', START_MS)
     await this.asSuperuser(async (sql) => {
-      await sql.unsafe(`create role broker login password '${password}'`)
+      await sql.unsafe(`create role broker login password '${this.#passwords.broker}'`)
       await sql.unsafe('create database broker owner broker')
+      await sql.unsafe(`create database ${OLD} owner broker`)
     }, MAINTENANCE)
+  }
+
+  /** The variables of a broker in the document. */
+  get environment(): Record<string, string> {
+    const text = fromDocument('properties', [
+      ['PASSWORD', this.#passwords.broker],
+      [`${PROXIES}:${PGBOUNCER_PORT}`, `127.0.0.1:${this.#ports.pgbouncer}`],
+    ])
+    return Object.fromEntries([...text.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]))
+  }
+
+  /** The address of the old database. */
+  get oldUrl(): string {
+    return `postgres://broker:${this.#passwords.broker}@127.0.0.1:${this.#ports.haproxy}/${OLD}`
+  }
+
+  /** The commands of the document that fill the database, for a shell. `migrate` replaces `npm run migrate`. */
+  commands(migrate: string): string {
+    const text = fromDocument('sh', [
+      [OLD_DATABASE, `127.0.0.1:${this.#ports.haproxy}/${OLD}`],
+      ['PASSWORD', this.#passwords.broker],
+      [`${PROXIES}:${HAPROXY_PORT}`, `127.0.0.1:${this.#ports.haproxy}`],
+      ['npm run migrate', migrate],
+      ['broker.dump', join(this.#folder, 'broker.dump')],
+    ])
+    return `PATH=${postgresPrograms()}:$PATH\n${text}`
   }
 
   async #status({ api }: Node, path: string): Promise<number> {
@@ -244,6 +281,17 @@ export class Cluster {
     return row!.names
   }
 
+  /** Stops the processes of the primary that send to the standby, which gets nothing from then on. */
+  async stopSending(): Promise<number[]> {
+    const rows = await this.asSuperuser(
+      (sql) => sql<{ pid: number }[]>`select pid from pg_stat_replication`,
+      MAINTENANCE,
+    )
+    const senders = rows.map(({ pid }) => pid)
+    for (const pid of senders) process.kill(pid, 'SIGSTOP')
+    return senders
+  }
+
   /** Sessions whose commit waits for a standby. */
   async waiting(): Promise<number> {
     const rows = await this.asSuperuser(
@@ -256,7 +304,7 @@ export class Cluster {
   /** Runs `work` on a connection to the primary. */
   async asSuperuser<T>(work: (sql: postgres.Sql) => Promise<T>, database = 'broker'): Promise<T> {
     const { primary } = await this.roles()
-    const sql = openPool(`postgres://${SUPERUSER}:${this.#superuser}@127.0.0.1:${primary.port}/${database}`, {
+    const sql = openPool(`postgres://${SUPERUSER}:${this.#passwords.superuser}@127.0.0.1:${primary.port}/${database}`, {
       max: 1,
       fetch_types: false,
       connect_timeout: 0,
