@@ -6,12 +6,13 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type Broker, post, startBroker } from '../support/broker.ts'
+import { type Broker, get, post, startBroker } from '../support/broker.ts'
 import { onlyFull } from '../support/depth.ts'
 import { program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { Agents, acknowledgedPerSecond, newFlows } from './failover/agents.ts'
-import { Cluster, patroniSettings } from './failover/cluster.ts'
+import { Cluster } from './failover/cluster.ts'
+import { patroniSettings } from './failover/document.ts'
 import { missingPackages } from './failover/programs.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -38,6 +39,8 @@ function succeed(command: string, args: string[], env: NodeJS.ProcessEnv = {}): 
 
 /** Three brokers on a database that was moved to the cluster, as the document says. */
 async function startAll(t: TestContext): Promise<{ cluster: Cluster; brokers: Broker[] }> {
+  const brokers: Broker[] = []
+  t.after(() => Promise.all(brokers.map((broker) => broker.stop())))
   const cluster = await Cluster.start(t)
   const old = await startBroker({ databaseUrl: cluster.oldUrl })
   assert.equal((await post(`${old.url}/pod/traffic/batch`, newFlows(OLD_FLOWS))).json, OLD_FLOWS)
@@ -46,8 +49,7 @@ async function startAll(t: TestContext): Promise<{ cluster: Cluster; brokers: Br
   succeed('bash', ['-e', '-c', cluster.commands(migrate)])
 
   const start = () => startBroker({ env: cluster.environment, databaseUrl: cluster.environment.DATABASE_URL! })
-  const brokers = await Promise.all(Array.from({ length: BROKERS }, start))
-  for (const broker of brokers) t.after(() => broker.stop())
+  brokers.push(...(await Promise.all(Array.from({ length: BROKERS }, start))))
   const stored = await cluster.asSuperuser((sql) => sql`select from traffic`)
   assert.equal(stored.length, OLD_FLOWS)
   return { cluster, brokers }
@@ -151,6 +153,7 @@ async function loseStandbyStrictly(t: TestContext, brokers: readonly Broker[], c
   await until('each broker refuses a post', () => agents.refused >= BROKERS)
   const [acknowledged, slowestMs, waiting] = [agents.fewest, agents.slowestMs, await cluster.waiting()]
   t.diagnostic(`strict, the standby is lost: posts are refused after ${seconds(slowestMs)}; ${waiting} sessions wait`)
+  for (const { url } of brokers) assert.equal((await get(`${url}/pod/traffic?limit=1`)).status, 200)
   assert.equal(acknowledged, 0)
   assert.deepEqual([...agents.answers.keys()], [503])
   standby.start()

@@ -42,6 +42,8 @@ const run = blocks.filter(({ tags }) => tags.includes('run'))
 const shown = blocks.filter(({ language, tags }) => language === 'sh' && !tags.includes('run'))
 const [, oldestKubernetes] = /Kubernetes (\d+\.\d+) or newer/.exec(page)!
 const PORTS = [9090, 9190, 8080]
+/** Languages of files that test/faults/failover.test.ts uses. */
+const FILES = ['haproxy', 'ini', 'properties', 'yaml']
 const FLOWS = 200
 const RUN_LIMIT_MS = 900_000
 
@@ -183,14 +185,14 @@ describe('names and values', () => {
   test('blocks run, or use programs that are not available here', () => {
     assert.ok(run.length >= 12 && shown.length >= 10)
     for (const { language, tags, place } of blocks) {
-      assert.ok(['sh', 'text'].includes(language), `${place}: ${language}`)
+      assert.ok(['sh', 'text', ...FILES].includes(language), `${place}: ${language}`)
       for (const tag of tags) assert.equal(tag, 'run', place)
     }
     for (const block of shown)
       for (const command of commandsOf(block))
         assert.match(
           command,
-          /^(docker (build|buildx|run|compose up)|helm (install|upgrade)|kubectl|npm|NODE_ENV=production) /,
+          /^(docker (build|buildx|run|compose up)|helm (install|upgrade)|kubectl|npm|pg_(dump|restore)|(DATABASE_URL=\S+ DB_PREPARE=false|NODE_ENV=production)) /,
           block.place,
         )
   })
