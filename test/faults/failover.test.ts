@@ -172,6 +172,8 @@ test('fail-overs with Patroni', { timeout: 1_800_000, skip: onlyFull || missingP
       await failOver(t, `fail-over ${number}`, agents, cluster, number % 2 === 0)
     await agents.stop()
     await assertNothingLost(t, agents, cluster)
+    const errors = brokers.flatMap(({ log }) => log.filter(({ level }) => level === 'error' || level === 'fatal'))
+    assert.deepEqual(errors, [])
   })
 
   await t.test('an asynchronous standby that is behind loses acknowledged flows', (t) => loseFlows(t, brokers, cluster))

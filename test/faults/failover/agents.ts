@@ -16,7 +16,9 @@ let nextFlow = 1
 
 /** Flows that nobody has posted before. Their time is now, so that no job deletes them. */
 export const newFlows = (count: number) =>
-  Array.from({ length: count }, () => ({ ...flow(nextFlow++), time_stamp: new Date().toISOString().slice(0, 23) }))
+  Array.from({ length: count }, () => ({ ...flow(nextFlow++), time_stamp: now() }))
+
+const now = () => new Date().toISOString().slice(0, 23)
 
 const keptAlive = () => new http.Agent({ keepAlive: true, maxSockets: 1 })
 
@@ -122,7 +124,10 @@ export class Agents {
       const versions = this.#pods.get(pod) ?? { acknowledged: 0, posted: 0 }
       this.#pods.set(pod, versions)
       versions.posted++
-      const { status } = await send('/pod/spec', podPost({ pod_name: pod, pod_identity: `v${versions.posted}` }))
+      const { status } = await send(
+        '/pod/spec',
+        podPost({ pod_name: pod, pod_identity: `v${versions.posted}`, time_stamp: now() }),
+      )
       if (status === 200) versions.acknowledged = versions.posted
       return status === 200
     }
@@ -153,6 +158,7 @@ export class Agents {
 }
 
 const MEASURED_POSTS = 600
+const WARM_UP_POSTS = 200
 
 /** Batches of new flows that are acknowledged in a second, over all brokers, with so many posts at once. */
 export async function acknowledgedPerSecond(brokers: readonly Broker[], atOnce: number): Promise<number> {
@@ -173,8 +179,7 @@ export async function acknowledgedPerSecond(brokers: readonly Broker[], atOnce: 
     return Math.round((posts / (performance.now() - startedAt)) * 1_000)
   }
   try {
-    // The first posts open connections.
-    await run(MEASURED_POSTS / 4)
+    await run(WARM_UP_POSTS)
     return await run(MEASURED_POSTS)
   } finally {
     for (const agent of agents) agent.destroy()
