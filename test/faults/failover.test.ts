@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { type Broker, get, post, startBroker } from '../support/broker.ts'
 import { onlyFull } from '../support/depth.ts'
 import { program } from '../support/program.ts'
-import { until } from '../support/until.ts'
+import { becomes, until } from '../support/until.ts'
 import { Agents, acknowledgedPerSecond, newFlows } from './failover/agents.ts'
 import { Cluster } from './failover/cluster.ts'
 import { patroniSettings } from './failover/document.ts'
@@ -65,6 +65,18 @@ async function assertNothingLost(t: TestContext, agents: Agents, cluster: Cluste
   assert.deepEqual(
     [...agents.answers.keys()].filter((answer) => answer !== 200 && answer !== 503),
     [],
+  )
+}
+
+/** Background jobs count each stored flow in one edge, over all fail-overs. */
+async function assertCountedOnce(cluster: Cluster): Promise<void> {
+  await cluster.asSuperuser((sql) =>
+    becomes(async () => {
+      const [row] = await sql<{ uncounted: number }[]>`
+        select (select count(*)::int from traffic) - (select count(*)::int from flow_edge_pending)
+               - (select coalesce(sum(flows), 0)::int from flow_edge) as uncounted`
+      return row!.uncounted
+    }, 0),
   )
 }
 
@@ -174,6 +186,7 @@ test('fail-overs with Patroni', { timeout: 1_800_000, skip: onlyFull || missingP
     await assertNothingLost(t, agents, cluster)
     const errors = brokers.flatMap(({ log }) => log.filter(({ level }) => level === 'error' || level === 'fatal'))
     assert.deepEqual(errors, [])
+    await assertCountedOnce(cluster)
   })
 
   await t.test('an asynchronous standby that is behind loses acknowledged flows', (t) => loseFlows(t, brokers, cluster))

@@ -16,9 +16,9 @@ let nextFlow = 1
 
 /** Flows that nobody has posted before. Their time is now, so that no job deletes them. */
 export const newFlows = (count: number) =>
-  Array.from({ length: count }, () => ({ ...flow(nextFlow++), time_stamp: now() }))
+  Array.from({ length: count }, () => ({ ...flow(nextFlow++), time_stamp: presentTime() }))
 
-const now = () => new Date().toISOString().slice(0, 23)
+const presentTime = () => new Date().toISOString().slice(0, 23)
 
 const keptAlive = () => new http.Agent({ keepAlive: true, maxSockets: 1 })
 
@@ -126,7 +126,7 @@ export class Agents {
       versions.posted++
       const { status } = await send(
         '/pod/spec',
-        podPost({ pod_name: pod, pod_identity: `v${versions.posted}`, time_stamp: now() }),
+        podPost({ pod_name: pod, pod_identity: `v${versions.posted}`, time_stamp: presentTime() }),
       )
       if (status === 200) versions.acknowledged = versions.posted
       return status === 200

@@ -104,7 +104,8 @@ function configuration({ name, home, data, port, apiPort, etcdUrl, superPassword
         replication: { username: 'replicator', password: superPassword },
       },
       pg_hba: ['host replication replicator 127.0.0.1/32 scram-sha-256', 'host all all 127.0.0.1/32 scram-sha-256'],
-      parameters: { unix_socket_directories: '' },
+      // Memory of a killed server goes with its folder.
+      parameters: { unix_socket_directories: '', dynamic_shared_memory_type: 'mmap' },
       // A server that pg_rewind cannot mend is made anew from the primary.
       remove_data_directory_on_rewind_failure: true,
       remove_data_directory_on_diverged_timelines: true,
