@@ -68,6 +68,8 @@ export class Cluster {
       for (const node of nodes) node.killLeftovers()
       remove()
     })
+    // A run that is stopped: what listens to `exit` ends all processes.
+    process.once('SIGTERM', () => process.exit(1))
     const programs = new Programs(folder)
     const passwords = { broker: randomBytes(8).toString('hex'), superuser: randomBytes(8).toString('hex') }
 

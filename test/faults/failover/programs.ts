@@ -1,8 +1,8 @@
 /** The programs of a fail-over: which are missing, and how they are started and ended. */
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { createLauncher, type Launcher, serverAccount } from '../../../lib/db/embedded/root.ts'
+import { type Account, serverAccount } from '../../../lib/db/embedded/root.ts'
 import { readOutput } from '../../../lib/db/embedded/start.ts'
 import { until } from '../../support/until.ts'
 
@@ -41,19 +41,19 @@ const END_MS = 15_000
 
 /** Starts programs as an account that PostgreSQL accepts, with files that belong to it. */
 export class Programs {
-  readonly #launcher: Launcher
+  /** Undefined for the account of this process. */
+  readonly #account: Account | undefined
   readonly #folder: string
 
   /** `folder` is empty, and others may enter it. */
   constructor(folder: string) {
     this.#folder = folder
-    this.#launcher = createLauncher(serverAccount(join(folder, 'none')))
+    this.#account = serverAccount(join(folder, 'none'))
     this.#own(folder)
   }
 
   #own(path: string): void {
-    const { account } = this.#launcher
-    if (account) chownSync(path, account.uid, account.gid)
+    if (this.#account) chownSync(path, this.#account.uid, this.#account.gid)
   }
 
   makeFolder(name: string): string {
@@ -70,8 +70,15 @@ export class Programs {
     return path
   }
 
+  /** In our process group, which is killed when a run of tests is stopped. */
   start(name: Name, args: string[]): Program {
-    const child = this.#launcher.spawn(find(name)!, args)
+    const { uid, gid } = this.#account ?? {}
+    const child = spawn(find(name)!, args, {
+      ...(uid !== undefined && gid !== undefined ? { uid, gid } : {}),
+      cwd: '/',
+      env: { PATH: process.env.PATH, LC_ALL: 'C' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     const killed = () => child.kill('SIGKILL')
     process.once('exit', killed)
     const output = readOutput(child, () => {})
