@@ -135,10 +135,10 @@ async function hoursOf(found: readonly Found[]): Promise<Hour[]> {
   for (const one of found) {
     const base64 = () => unpack(Buffer.from(one.data!, 'base64'))
     if (one.kind === 'minutes') hourOf(one).minutes.set(one.resolution_secs, cellsOfText(one.data!))
-    else if (one.kind === 'minute pack') hourOf(one).minutePacks.set(one.resolution_secs, await base64())
+    else if (one.kind === 'minute pack') hourOf(one).minutePacks.set(one.resolution_secs, base64())
     else if (one.kind === 'rows') hourOf(one).rows = cellsOfText(one.data!)
     else if (one.kind === 'folded pack') {
-      hourOf(one).foldedPack = await base64()
+      hourOf(one).foldedPack = base64()
       hourOf(one).minuteKeys = new Set(JSON.parse(one.minute_keys!))
     }
     if (slice.isOver) await slice.next()
@@ -191,16 +191,16 @@ async function packsOf(hours: readonly Hour[]): Promise<object> {
   const slice = new Slice()
   for (const one of hours) {
     const { container_id, hour } = one
-    const packed = async (cells: Cells) => ({
+    const packed = (cells: Cells) => ({
       ...{ container_id, hour, seconds: cells[TS]!.map(secondOf) },
-      data: (await pack(cells)).toString('base64'),
+      data: pack(cells).toString('base64'),
     })
     if (one.is_rolled_up) {
       const { cells, minute_keys } = rolledUp(one)
-      folded.push({ ...(await packed(cells)), minute_keys })
+      folded.push({ ...packed(cells), minute_keys })
     } else
       for (const [resolution_secs, posted] of one.minutes)
-        minutes.push({ ...(await packed(union(one.minutePacks.get(resolution_secs), posted))), resolution_secs })
+        minutes.push({ ...packed(union(one.minutePacks.get(resolution_secs), posted)), resolution_secs })
     if (slice.isOver) await slice.next()
   }
   return {

@@ -176,7 +176,7 @@ async function merged(
   const slice = new Slice()
   for (const one of packs.split(';')) {
     const [container, resolution, data] = one.split(' ')
-    const [ids, exact, ...values] = await unpack(Buffer.from(data!, 'base64'))
+    const [ids, exact, ...values] = unpack(Buffer.from(data!, 'base64'))
     const all = (value: string) => Array<string>(ids!.length).fill(value)
     const shown = exact!.map((ts) => ts.slice(0, SECONDS))
     add([ids!, all(identities.get(container!)!), shown, all(resolution!), ...values], exact!)

@@ -2,8 +2,7 @@
  * Packed history: the rows that a container has in an hour, as columns in the text of the database, compressed. Most
  * columns hardly change within an hour, so a minute of half a kilobyte takes some 50 bytes.
  */
-import { promisify } from 'node:util'
-import { deflateRaw, inflateRaw } from 'node:zlib'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { columnsOf } from './fields.ts'
 import { minute } from './minutes.ts'
 
@@ -35,11 +34,8 @@ export const cellsOfText = (text: string): Cells =>
 
 const textOfCells = (cells: Cells): string => cells.map((column) => column.join(BETWEEN_CELLS)).join(BETWEEN_COLUMNS)
 
-const compress = promisify(deflateRaw)
-const decompress = promisify(inflateRaw)
+/** Compresses rows in about 0.1 ms; the cells are ASCII. A thread of the pool would take twice as long. */
+export const pack = (cells: Cells): Buffer => deflateRawSync(Buffer.from(textOfCells(cells), 'latin1'))
 
-/** Compresses rows; the cells are ASCII. */
-export const pack = (cells: Cells): Promise<Buffer> => compress(Buffer.from(textOfCells(cells), 'latin1'))
-
-/** Returns the rows of a pack. Rejects with the error of zlib if it is none. */
-export const unpack = async (data: Buffer): Promise<Cells> => cellsOfText((await decompress(data)).toString('latin1'))
+/** Returns the rows of a pack. @throws the error of zlib if it is none */
+export const unpack = (data: Buffer): Cells => cellsOfText(inflateRawSync(data).toString('latin1'))

@@ -57,8 +57,12 @@ export async function measureCompute(bench: ComputeBench): Promise<void> {
   const data = datasetOf(scale)
   const began = performance.now()
   await seedCompute(sql, data, async () => {
-    const told = await pass(bench.databaseUrl, 'compute-fold', {})
-    print(`  compute-fold of what was seeded: ${digits(told.rows)} rows, ${secs(told.durationMs)}, ${told.outcome}`)
+    // A pass counts five days.
+    for (let outcome = 'capped'; outcome === 'capped'; ) {
+      const told = await pass(bench.databaseUrl, 'compute-fold', {})
+      outcome = told.outcome
+      print(`  compute-fold of what was seeded: ${digits(told.rows)} rows, ${secs(told.durationMs)}, ${outcome}`)
+    }
   })
   print(
     `  ${data.nodes} nodes, ${data.containers} containers, ready in ${secs(performance.now() - began)}; ${await sizes(sql)}`,
