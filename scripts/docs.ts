@@ -1,10 +1,12 @@
 /**
  * Writes the generated parts of the documents, each between its two markers: the variables of the broker and of the
- * edge proxy, the routes, which are read from openapi.json, and the commands. `npm run docs` runs it; tests compare.
+ * edge proxy, the routes, which are read from openapi.json, and the commands; and the page of sizes as a whole.
+ * `npm run docs` runs it; tests compare.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { configTable } from '../lib/config/index.ts'
+import { writePage } from '../test/bench/sizing/page.ts'
 import { configTable as edgeConfigTable } from '../wrangler-free-deploy/edge/config.ts'
 import { cliParts } from './cli-docs.ts'
 
@@ -43,4 +45,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeTable('docs/clients.md', 'routes', routeTable())
   for (const [name, text] of Object.entries(cliParts())) writeTable('docs/cli.md', name, text)
   writeTable('wrangler-free-deploy/edge/README.md', 'config', edgeConfigTable())
+  writePage()
 }

@@ -10,6 +10,8 @@ import { noLog } from '../support/log.ts'
 
 export interface Bench {
   port: number
+  /** Of the Node process. */
+  pid: number
   /** Peak resident memory of the Node process so far, MiB. */
   peakMib(): Promise<number>
   residentMib(): Promise<number>
@@ -53,6 +55,7 @@ export async function startBroker(settings: NodeJS.ProcessEnv = {}): Promise<Ben
   }
   return {
     port,
+    pid: child.pid!,
     peakMib: () => memoryMib('VmHWM'),
     residentMib: () => memoryMib('VmRSS'),
     async tables() {

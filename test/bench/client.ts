@@ -23,6 +23,7 @@ export interface Measured {
   failed: number
   seconds: number
   p50Ms: number
+  p95Ms: number
   p99Ms: number
   maxMs: number
   /** How many calls took longer. */
@@ -69,10 +70,21 @@ function summary(latencies: number[], failed: number, startedAt: number): Measur
   latencies.sort((a, b) => a - b)
   const slowerThan = (ms: number) => latencies.filter((one) => one > ms).length
   const at = (q: number) => latencies[Math.floor(q * (latencies.length - 1))] ?? 0
-  return { calls: latencies.length, failed, seconds, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), slowerThan }
+  return {
+    calls: latencies.length,
+    failed,
+    seconds,
+    p50Ms: at(0.5),
+    p95Ms: at(0.95),
+    p99Ms: at(0.99),
+    maxMs: at(1),
+    slowerThan,
+  }
 }
 
-export interface Steady extends Omit<Load, 'request'> {
+export interface Steady extends Omit<Load, 'request' | 'port'> {
+  /** Connections go to these in turn. */
+  ports: readonly number[]
   ratePerSecond: number
   request: (i: number) => Buffer
 }
@@ -81,14 +93,14 @@ export interface Steady extends Omit<Load, 'request'> {
  * Sends request after request when it is due, on whichever connection is free. Times count from when a request was due, so that
  * a server that stalls is not spared the requests that it kept from leaving.
  */
-export async function openLoop({ port, connections, forMs, ratePerSecond, request }: Steady): Promise<Measured> {
+export async function openLoop({ ports, connections, forMs, ratePerSecond, request }: Steady): Promise<Measured> {
   const latencies: number[] = []
   let failed = 0
   let next = 0
   const total = Math.round((forMs / 1_000) * ratePerSecond)
   const startedAt = performance.now()
-  const worker = async () => {
-    const socket = await open(port)
+  const worker = async (_: unknown, n: number) => {
+    const socket = await open(ports[n % ports.length]!)
     const answers = reader(socket)
     for (;;) {
       const i = next++

@@ -171,7 +171,7 @@ async function ingest(bench: ComputeBench, data: Dataset): Promise<void> {
     const before = await latest(sql)
     const steady = (posts: Posts, everySecs: number) =>
       openLoop({
-        port,
+        ports: [port],
         connections: CONNECTIONS,
         forMs: steadyMs,
         ratePerSecond: data.nodes / everySecs,

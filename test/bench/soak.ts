@@ -119,7 +119,7 @@ let late = 0
 let sent = 0
 for (let minute = 1; minute <= MINUTES; minute++) {
   const measured = await openLoop({
-    port,
+    ports: [port],
     connections: CONNECTIONS,
     forMs: 60_000,
     ratePerSecond: RATE,
