@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { cpus, tmpdir, totalmem } from 'node:os'
+import { cpus, loadavg, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startEmbedded } from '../../../lib/db/embedded/index.ts'
@@ -301,6 +301,7 @@ async function postScans(measurement: Measurement, site: Site): Promise<void> {
 
 export async function measure(): Promise<Measured> {
   const now = new Date()
+  const load = loadavg()[0]!
   const site = await startSite()
   const broker = await site.broker()
   try {
@@ -324,6 +325,7 @@ export async function measure(): Promise<Measured> {
         memoryGib: Math.round(totalmem() / 1_024 ** 3),
         postgres: version!.server_version,
         node: process.versions.node,
+        load,
       },
       connections: CONNECTIONS,
       ...{ posts: measurement.posts, jobs: measurement.jobs, freshMinutes: measurement.freshMinutes, tables },

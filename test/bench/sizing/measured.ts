@@ -55,12 +55,16 @@ export interface Simulation {
   readonly nodes: number
   readonly minutes: number
   readonly replicas: number
+  /** Of the machine when it began: what else it did. */
+  readonly load: number
+  /** That were due, and that were answered. */
   readonly requestsPerSecond: number
+  readonly answersPerSecond: number
   readonly requests: number
   /** Other answers than 200. */
   readonly failed: number
-  readonly routes: readonly {
-    readonly route: string
+  readonly posts: readonly {
+    readonly post: PostName
     readonly requests: number
     readonly p50Ms: number
     readonly p95Ms: number
@@ -87,6 +91,8 @@ export interface Measured {
     readonly memoryGib: number
     readonly postgres: string
     readonly node: string
+    /** When it began: what else it did. */
+    readonly load: number
   }
   readonly connections: number
   readonly posts: Readonly<Record<PostName, Work>>

@@ -5,7 +5,7 @@ import { DEFAULTS, type Parameters, RETENTION_DAYS, SERVER_LIMITS } from './para
 import { TOPICS, type TopicName, topicOf } from './topics.ts'
 
 const DAY_SECS = 86_400
-const POOL_SIZE = loadConfig({}).dbPoolMaxSize
+const { dbPoolMaxSize: POOL_SIZE, profileSnapshotIntervalSecs } = loadConfig({})
 /** More nodes than any cluster has: the search for an end stops there. */
 const MAX_NODES = 1_000_000
 
@@ -125,7 +125,8 @@ function jobEntriesOf(nodes: number, p: Parameters): Record<JobName, number> {
     'flow-edges': c.newFlows / DAY_SECS,
     'compute-fold': c.containers / p.minuteSecs,
     'supply-chain-refresh': (c.newImages * (p.findingsPerImage + p.componentsPerImage)) / DAY_SECS,
-    'profile-snapshots': (c.workloads * p.profileVersionsPerWorkloadDay) / DAY_SECS,
+    // Each pass computes all profiles.
+    'profile-snapshots': c.workloads / profileSnapshotIntervalSecs,
   }
 }
 
@@ -183,9 +184,12 @@ export function model(
   const names = Object.keys(POSTS) as PostName[]
   const total = (of: (name: PostName) => number) => names.reduce((sum, name) => sum + of(name), 0)
   const jobEntries = jobEntriesOf(nodes, p)
+  /** A job that cannot keep up uses one core and comes round later. */
+  const shareOf = (name: JobName) =>
+    1 / Math.max(1, jobEntries[name] * perEntry(measured.jobs[name], 'postgresCpuSecs'))
   const ofJobs = (value: 'postgresCpuSecs' | 'walBytes') =>
     (Object.keys(JOBS) as JobName[]).reduce(
-      (sum, name) => sum + jobEntries[name] * perEntry(measured.jobs[name], value),
+      (sum, name) => sum + shareOf(name) * jobEntries[name] * perEntry(measured.jobs[name], value),
       0,
     )
   const used = (value: 'brokerCpuSecs' | 'postgresCpuSecs' | 'walBytes') =>

@@ -9,7 +9,10 @@ import { TOPICS, type TopicName } from './topics.ts'
 const PAGE = new URL('../../../docs/sizing.md', import.meta.url)
 export const NODES = [10, 100, 1_000, 10_000] as const
 const EXAMPLE_NODES = 250
-/** Rows of a history of which only a tenth is kept, in the example of what to change. */
+const MAX_COLUMNS = 120
+/** Below it a machine has its cores for the measurement. */
+const IDLE_LOAD = 1
+/** Retention in days, as an example of what to change. */
 const SHORTER = { flows: 7, edges: 30, verdicts: 7, deadPods: 7, compute: 2 } as const
 
 /** Whole numbers with thin groups, smaller ones with two digits that count. */
@@ -40,6 +43,13 @@ const textTable = (head: readonly string[], rows: readonly (readonly string[])[]
 
 const postNames = Object.keys(POSTS) as PostName[]
 const topicNames = Object.keys(TOPICS) as TopicName[]
+const FIRST: Record<LimitName, string> = {
+  ...{ disk: 'disk is', cores: 'cores are', 'write-ahead log': 'write-ahead log is', connections: 'connections are' },
+}
+const loadOf = (load: number) =>
+  load < IDLE_LOAD
+    ? 'It did nothing else.'
+    : `It was busy with other work (load ${load.toFixed(1)}), so that rates and times are worse than they need be.`
 const words: Record<LimitName, string> = {
   disk: `${size(SERVER_LIMITS.diskBytes)} of disk`,
   cores: `${SERVER_LIMITS.cores} cores`,
@@ -50,7 +60,7 @@ const words: Record<LimitName, string> = {
 function parameterTable(): string {
   const rows = (Object.entries(PARAMETERS) as [string, Parameter][]).map(([name, { value, unit, reason }]) => [
     `\`${name}\``,
-    `${digits(value)} ${unit}`,
+    `${Number.isInteger(value) ? grouped(value) : value} ${unit}`,
     reason,
   ])
   return textTable(['Parameter', 'Value', 'Reason'], rows)
@@ -94,7 +104,7 @@ function unitTable(measured: Measured): string {
     ['Topic', 'A unit is', 'Measured on', 'Bytes of a unit', 'Units of a node, kept'],
     topicNames.map((topic) => [
       TOPICS[topic].title,
-      `a ${TOPICS[topic].unit}`,
+      TOPICS[topic].unit,
       digits(measured.tables.find(({ table }) => table === TOPICS[topic].countedBy)?.rows ?? 0),
       digits(bytes[topic]),
       digits(units[topic].kept),
@@ -141,7 +151,7 @@ function endOfOneServer(measured: Measured): string {
   const [first] = ends
   const [then] = shorter
   return `The limits are those of one large server: ${Object.values(words).slice(0, -1).join(', ')}, and ${words.connections}.
-With the values above one server ends at ${digits(first!.nodes)} nodes; ${first!.limit === 'disk' ? 'its disk' : words[first!.limit]} is the first to be used up:
+With the values above one server ends at ${digits(first!.nodes)} nodes; its ${FIRST[first!.limit]} the first to be used up:
 
 ${table(
   ['Limit', 'Reached with', 'With shorter retention'],
@@ -155,7 +165,7 @@ ${table(
 Shorter retention is here ${SHORTER.flows} days of flows (\`POD_TRAFFIC_RETENTION_DAYS\`), ${SHORTER.edges} of edges
 (\`FLOW_EDGE_RETENTION_DAYS\`), ${SHORTER.verdicts} of verdicts (\`AUDIT_VERDICTS_RETENTION_DAYS\`), ${SHORTER.deadPods} of dead pods
 (\`DEAD_POD_RETENTION_DAYS\`) and ${SHORTER.compute} of compute history (\`COMPUTE_HISTORY_RETENTION_DAYS\`); then one server ends at ${digits(then!.nodes)}
-nodes. A cluster beyond the limit of one server can keep less, also of minutes (\`COMPUTE_HISTORY_MINUTE_HOURS\`), or send its
+nodes. Connections need not be the end: lower \`DB_POOL_MAX_SIZE\`, or put [a pooler](operations.md#the-database) between. A cluster beyond the limit of one server can keep less, also of minutes (\`COMPUTE_HISTORY_MINUTE_HOURS\`), or send its
 nodes to several brokers, each with a database of its own, which know nothing of each other.`
 }
 
@@ -189,12 +199,12 @@ of itself came from every node as often as it does in a cluster: drains of denia
 heartbeats. Other nodes than those with pods posted a sample without containers each five minutes, as agents do that
 measure none.
 
-${digits(one.requests)} requests, ${digits(one.requestsPerSecond)} a second; **${one.failed} were refused or failed**. The largest broker had ${digits(one.peakMib)} MiB at its peak.
+${digits(one.requests)} requests, of which ${digits(one.requestsPerSecond)} a second were due and ${digits(one.answersPerSecond)} were answered; **${one.failed} were refused or failed**. The largest broker had ${digits(one.peakMib)} MiB at its peak. ${loadOf(one.load)}
 
 ${table(
-  ['Route', 'Requests', 'p50, ms', 'p95, ms', 'p99, ms'],
-  one.routes.map(({ route, requests, p50Ms, p95Ms, p99Ms }) => [
-    `\`${route}\``,
+  ['Route', 'An entry is', 'Requests', 'p50, ms', 'p95, ms', 'p99, ms'],
+  one.posts.map(({ post, requests, p50Ms, p95Ms, p99Ms }) => [
+    ...[`\`${POSTS[post][0]}\``, POSTS[post][1]],
     digits(requests),
     digits(p50Ms),
     digits(p95Ms),
@@ -223,8 +233,29 @@ ${table(
 )}`
 }
 
+/** Breaks lines of prose and lists at the width of documents; tables, headings and comments stay. */
+export function wrapped(text: string): string {
+  const paragraphs = text.split('\n\n').flatMap((paragraph) => {
+    if (/^[|#<]/.test(paragraph)) return [paragraph]
+    const items = paragraph.startsWith('- ') ? paragraph.split(/\n(?=- )/) : [paragraph]
+    return [items.map((item) => wrap(item, item.startsWith('- ') ? '  ' : '')).join('\n')]
+  })
+  return paragraphs.join('\n\n')
+}
+function wrap(text: string, indent: string): string {
+  const lines = ['']
+  for (const word of text.trim().split(/\s+/)) {
+    const line = lines.at(-1)!
+    if (line !== '' && line.length + 1 + word.length > MAX_COLUMNS) lines.push(`${indent}${word}`)
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
+  }
+  return lines.join('\n')
+}
+
 /** The whole page. */
-export function page(measured: Measured): string {
+export const page = (measured: Measured) => `${wrapped(textOf(measured))}\n`
+
+function textOf(measured: Measured): string {
   const estimates = NODES.map((nodes) => model(nodes, measured))
   const { cores, memoryGib, postgres, node } = measured.machine
   return `<!-- Written by \`npm run docs\` from test/bench/sizing: change it there. -->
@@ -271,7 +302,7 @@ run \`npm run sizing -- --page\`.
 ## Figures
 
 Measured on ${measured.date}: client, one broker (Node ${node}) and PostgreSQL ${postgres} on one machine of ${cores} cores and ${memoryGib} GiB,
-${measured.connections} connections. Milliseconds are those of a processor core for each entry. They depend on the machine less than
+${measured.connections} connections. ${loadOf(measured.machine.load)} Milliseconds are those of a processor core for each entry. They depend on the machine less than
 entries a second do, which are what one broker took while all three shared the cores.
 
 ${postTable(measured)}

@@ -2,10 +2,11 @@
  * Ten minutes of 10 000 nodes with one thousandth of the data: the pods of ten nodes, one on each of as many nodes. What
  * a node posts of itself comes from all of them as often as in a cluster.
  */
+import { loadavg } from 'node:os'
 import { openLoop, run, type Steady } from '../client.ts'
 import * as bodies from './bodies.ts'
 import { startSite } from './measure.ts'
-import { type Measured, POSTS, type PostName, type Simulation } from './measured.ts'
+import type { Measured, PostName, Simulation } from './measured.ts'
 import { postsOf, unitBytes } from './model.ts'
 import { DEFAULTS, type Parameters } from './parameters.ts'
 import { readTables, TOPICS, type TopicName, topicOf } from './topics.ts'
@@ -15,8 +16,8 @@ const DATA_NODES = NODES / 1_000
 const REPLICAS = 2
 const DAY_SECS = 86_400
 const SETUP_CONNECTIONS = 8
-/** One connection sends up to so many requests a second. */
-const RATE_PER_CONNECTION = 20
+/** Agents have a connection each, so that none waits for another: as many as send this often, at most. */
+const RATE_PER_CONNECTION = 2
 
 /** A pod is a workload of its own, with one container, and alone on its node. */
 const PARAMETERS: Parameters = {
@@ -31,13 +32,15 @@ interface Source {
   readonly name: PostName
   readonly requestsPerSecond: number
   readonly entriesPerRequest: number
+  /** Requests after which they begin anew. */
+  readonly count: number
   readonly request: (i: number) => Buffer
 }
 
 function sources(): Source[] {
   /** Of so many in turn, each so often. */
   const each = (name: PostName, count: number, secs: number, request: (i: number) => Buffer): Source => ({
-    ...{ name, requestsPerSecond: count / secs, entriesPerRequest: 1, request: (i) => request(i % count) },
+    ...{ name, count, requestsPerSecond: count / secs, entriesPerRequest: 1, request: (i) => request(i % count) },
   })
   const posts = postsOf(DATA_NODES, PARAMETERS)
   const drains = Array.from({ length: NODES }, (_, i) => bodies.drain(nodeName(i)))
@@ -51,7 +54,7 @@ function sources(): Source[] {
     each('syscalls', PODS, DAY_SECS / p.syscallPostsPerPodDay, bodies.podSyscalls),
     {
       ...{ name: 'fewNewFlows', requestsPerSecond: posts.fewNewFlows.requestsPerSecond },
-      ...{ entriesPerRequest: p.flowsPerPost, request: (i) => flows[i % flows.length]! },
+      ...{ count: 0, entriesPerRequest: p.flowsPerPost, request: (i) => flows[i % flows.length]! },
     },
     each('samples', PODS, p.sampleSecs, (i) => bodies.sampleOfOne(nodeName(i), i)),
     each('nodeSamples', NODES - PODS, 300, (i) => bodies.nodeSample(nodeName(PODS + i))),
@@ -61,7 +64,7 @@ function sources(): Source[] {
         name: 'knownExecutables',
         requestsPerSecond: posts.knownExecutables.entriesPerSecond / bodies.REPEATED_FILES,
       },
-      ...{ entriesPerRequest: bodies.REPEATED_FILES, request: (i) => bodies.repeatedExecutables(i, PODS) },
+      ...{ count: 0, entriesPerRequest: bodies.REPEATED_FILES, request: (i) => bodies.repeatedExecutables(i, PODS) },
     },
     each('heartbeats', PODS, p.heartbeatSecs, (i) => bodies.heartbeats(i, 0, 1)),
     {
@@ -108,6 +111,7 @@ export async function simulate(
   minutes: number,
   print: (line: string) => void,
 ): Promise<Simulation> {
+  const load = loadavg()[0]!
   const site = await startSite()
   const brokers = await Promise.all(
     Array.from({ length: REPLICAS }, () => site.broker({ JOBS: 'in-process', TELEMETRY_ENABLED: 'false' })),
@@ -124,27 +128,27 @@ export async function simulate(
       failed += measured.failed
       requests += measured.calls
     }
-    await setUp(Array.from({ length: PODS }, (_, i) => bodies.pod(i, nodeName(i), 1)))
-    await setUp(Array.from({ length: NODES }, (_, i) => bodies.nodeFacts(i)))
+    const all = sources()
+    // Each source once, and all files: what is known from then on is most of what a cluster posts.
     await setUp(Array.from({ length: PODS }, (_, i) => bodies.startedExecutables(i)))
-    await setUp(Array.from({ length: PODS }, (_, i) => bodies.podSyscalls(i)))
+    for (const { count, request } of all) await setUp(Array.from({ length: count }, (_, i) => request(i)))
     print('set up')
 
-    const all = sources()
     const forMs = minutes * 60_000
     const loadOf = ({ requestsPerSecond, request }: Source): Steady => ({
       ...{ ports, forMs, request, ratePerSecond: requestsPerSecond },
       connections: Math.max(REPLICAS, Math.ceil(requestsPerSecond / RATE_PER_CONNECTION)),
     })
-    const results: Simulation['routes'][number][] = []
+    const results: Simulation['posts'][number][] = []
+    let answered = 0
     const used = await site.meter.measure(pids, async () => {
       await Promise.all(
         all.map(async (source) => {
           const one = await openLoop(loadOf(source))
           failed += one.failed
           requests += one.calls
-          const route = `${POSTS[source.name][0]}, ${POSTS[source.name][1]}`
-          results.push({ route, requests: one.calls, p50Ms: one.p50Ms, p95Ms: one.p95Ms, p99Ms: one.p99Ms })
+          answered += one.calls
+          results.push({ post: source.name, requests: one.calls, p50Ms: one.p50Ms, p95Ms: one.p95Ms, p99Ms: one.p99Ms })
         }),
       )
     })
@@ -160,8 +164,10 @@ export async function simulate(
     return {
       date: new Date().toISOString().slice(0, 10),
       ...{ nodes: NODES, minutes, replicas: REPLICAS, requests, failed },
+      load,
       requestsPerSecond: all.reduce((sum, one) => sum + one.requestsPerSecond, 0),
-      routes: results.sort((a, b) => b.requests - a.requests),
+      answersPerSecond: answered / used.seconds,
+      posts: results.sort((a, b) => b.requests - a.requests),
       ...{ brokerCores: used.brokerCpuSecs / used.seconds, postgresCores: used.postgresCpuSecs / used.seconds },
       ...{ predictedBrokerCores: coresOf('brokerCpuSecs'), predictedPostgresCores: coresOf('postgresCpuSecs') },
       peakMib: Math.max(...peaks),
