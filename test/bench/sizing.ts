@@ -12,6 +12,7 @@ import { simulate } from './sizing/simulate.ts'
 const { values: options } = parseArgs({
   options: { page: { type: 'boolean' }, simulate: { type: 'boolean' }, minutes: { type: 'string', default: '10' } },
 })
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
 if (options.simulate) {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { JOBS, type Measured, POSTS, readMeasured, type Work } from '../bench/sizing/measured.ts'
 import { endsOf, LIMITS, largest, model, postsOf, unitBytes, unitsOf } from '../bench/sizing/model.ts'
-import { digits, page, size } from '../bench/sizing/page.ts'
+import { digits, page, size, wrapped } from '../bench/sizing/page.ts'
 import { DEFAULTS, RETENTION_DAYS } from '../bench/sizing/parameters.ts'
 import { SMALL, TOPICS, type TopicName, topicOf } from '../bench/sizing/topics.ts'
 
@@ -157,6 +157,16 @@ test('one server ends where a limit holds for the last time', () => {
     ends.map(({ nodes }) => nodes),
     ends.map(({ nodes }) => nodes).toSorted((a, b) => a - b),
   )
+})
+
+test('prose is broken at 120 columns, and tables are not', () => {
+  const long = Array.from({ length: 40 }, () => 'word').join(' ')
+  const lines = wrapped(`${long}\n\n- ${long}\n- short\n\n| ${long} |`).split('\n')
+  assert.deepEqual(
+    lines.map(({ length }) => length),
+    [119, 79, 0, 116, 86, 7, 0, 203],
+  )
+  assert.ok(lines[4]!.startsWith('  word'))
 })
 
 test('numbers and sizes as the page shows them', () => {

@@ -115,7 +115,16 @@ function unitTable(measured: Measured): string {
 function postTable(measured: Measured): string {
   const perNode = postsOf(1)
   return table(
-    ['Route', 'An entry is', 'Entries/s', 'Requests/s', 'Broker, ms', 'PostgreSQL, ms', 'Entries/s of 1 000 nodes'],
+    [
+      'Route',
+      'An entry is',
+      'Entries/s',
+      'Requests/s',
+      'Broker, ms',
+      'PostgreSQL, ms',
+      'Log',
+      'Of 1 000 nodes, entries/s',
+    ],
     postNames.map((name) => {
       const work = measured.posts[name]
       const [route, entry] = POSTS[name]
@@ -124,7 +133,8 @@ function postTable(measured: Measured): string {
         `\`${route}\``,
         entry,
         ...[digits(work.entries / work.seconds), digits(work.requests / work.seconds)],
-        ...[ms(work.brokerCpuSecs), ms(work.postgresCpuSecs), digits(perNode[name].entriesPerSecond * 1_000)],
+        ...[ms(work.brokerCpuSecs), ms(work.postgresCpuSecs), size(work.walBytes / work.entries)],
+        digits(perNode[name].entriesPerSecond * 1_000),
       ]
     }),
   )
@@ -211,6 +221,8 @@ ${table(
     digits(p99Ms),
   ]),
 )}
+
+The estimate counts as right where between half and twice of it was measured:
 
 ${table(
   ['', 'Predicted', 'Measured', ''],
@@ -303,7 +315,7 @@ run \`npm run sizing -- --page\`.
 
 Measured on ${measured.date}: client, one broker (Node ${node}) and PostgreSQL ${postgres} on one machine of ${cores} cores and ${memoryGib} GiB,
 ${measured.connections} connections. ${loadOf(measured.machine.load)} Milliseconds are those of a processor core for each entry. They depend on the machine less than
-entries a second do, which are what one broker took while all three shared the cores.
+entries a second do, which are what one broker took while all three shared the cores. Log is write-ahead log of an entry.
 
 ${postTable(measured)}
 
@@ -319,7 +331,9 @@ ${simulation(measured.simulation)}
 
 ## Limits of the estimate
 
-- Reads are not counted: half of the cores of brokers and of PostgreSQL is left for them, for vacuum and for peaks.
+- Reads are not counted, nor is deleting what is too old: half of the cores of brokers and of PostgreSQL is left for
+  them, for vacuum and for peaks.
+- Jobs beside the four above take little, and are left out.
 - Memory of PostgreSQL is not estimated: give it as much as a day of flows and of compute history takes, if you can.
 - An entry takes less time in large posts than in small ones, and less when many arrive at once.
 - Days of compute history go as a whole: it was measured with ${measured.hoursOfDay} hours of the day over, and is up to a day larger at its end.
