@@ -20,5 +20,5 @@ if (options.simulate) {
   const simulation = await simulate(measured, Number(options.minutes), print)
   print(JSON.stringify(simulation, null, 2))
   writeMeasured({ ...measured, simulation })
-} else if (!options.page) writeMeasured(await measure())
+} else if (!options.page) writeMeasured({ ...(await measure()), simulation: readMeasured().simulation })
 writePage()

@@ -41,12 +41,12 @@ export const POSTS = {
 } as const satisfies Record<string, readonly [route: string, entry: string]>
 export type PostName = keyof typeof POSTS
 
-/** Jobs whose work grows with what is posted, and what an entry is. */
+/** Jobs whose work grows with what is posted, by the start of their names, and what an entry is. */
 export const JOBS = {
-  'flow-edges': 'flow',
-  'compute-fold': 'minute of a container',
-  'supply-chain-refresh': 'finding or component',
-  'profile-snapshots': 'profile',
+  'flow-edges': 'a flow',
+  'compute-': 'a minute of a container',
+  'supply-chain-refresh': 'a finding or component',
+  'profile-snapshots': 'a profile',
 } as const
 export type JobName = keyof typeof JOBS
 

@@ -123,7 +123,7 @@ function jobEntriesOf(nodes: number, p: Parameters): Record<JobName, number> {
   const c = clusterOf(nodes, p)
   return {
     'flow-edges': c.newFlows / DAY_SECS,
-    'compute-fold': c.containers / p.minuteSecs,
+    'compute-': c.containers / p.minuteSecs,
     'supply-chain-refresh': (c.newImages * (p.findingsPerImage + p.componentsPerImage)) / DAY_SECS,
     // Each pass computes all profiles.
     'profile-snapshots': c.workloads / profileSnapshotIntervalSecs,

@@ -146,8 +146,8 @@ function jobTable(measured: Measured): string {
     (Object.keys(JOBS) as JobName[]).map((name) => {
       const work = measured.jobs[name]
       return [
-        `\`${name}\``,
-        `a ${JOBS[name]}`,
+        name.endsWith('-') ? `all of \`${name.slice(0, -1)}\`` : `\`${name}\``,
+        JOBS[name],
         digits(work.entries),
         digits((work.postgresCpuSecs * 1_000) / work.entries),
       ]
@@ -202,7 +202,7 @@ const factor = (measured: number, predicted: number) =>
   predicted === 0 ? 'none' : `${(measured / predicted).toFixed(2)} of it`
 
 function simulation(one: Simulation | null): string {
-  if (one === null) return 'Not run since the figures were measured.'
+  if (one === null) return 'Not run yet.'
   return `${digits(one.nodes)} nodes posted for ${digits(one.minutes)} minutes to ${one.replicas} brokers and one PostgreSQL (${one.date}), with one thousandth of
 the data: the containers, pods and flows of ${digits(one.nodes / 1_000)} nodes, spread over as many nodes as there are pods. What a node posts
 of itself came from every node as often as it does in a cluster: drains of denials, lists of profiles and
