@@ -207,7 +207,7 @@ function simulation(one: Simulation | null): string {
 the data: the containers, pods and flows of ${digits(one.nodes / 1_000)} nodes, spread over as many nodes as there are pods. What a node posts
 of itself came from every node as often as it does in a cluster: drains of denials, lists of profiles and
 heartbeats. Other nodes than those with pods posted a sample without containers each five minutes, as agents do that
-measure none.
+measure none. Requests leave when they are due, whether or not those before were answered, and times count from then.
 
 ${digits(one.requests)} requests, of which ${digits(one.requestsPerSecond)} a second were due and ${digits(one.answersPerSecond)} were answered; **${one.failed} were refused or failed**. The largest broker had ${digits(one.peakMib)} MiB at its peak. ${loadOf(one.load)}
 

@@ -16,8 +16,9 @@ const DATA_NODES = NODES / 1_000
 const REPLICAS = 2
 const DAY_SECS = 86_400
 const SETUP_CONNECTIONS = 8
-/** Agents have a connection each, so that none waits for another: as many as send this often, at most. */
+/** Agents have a connection each. Here they share some, so many that hardly one waits for another. */
 const RATE_PER_CONNECTION = 2
+const MIN_CONNECTIONS = 32
 
 /** A pod is a workload of its own, with one container, and alone on its node. */
 const PARAMETERS: Parameters = {
@@ -137,7 +138,7 @@ export async function simulate(
     const forMs = minutes * 60_000
     const loadOf = ({ requestsPerSecond, request }: Source): Steady => ({
       ...{ ports, forMs, request, ratePerSecond: requestsPerSecond },
-      connections: Math.max(REPLICAS, Math.ceil(requestsPerSecond / RATE_PER_CONNECTION)),
+      connections: Math.max(MIN_CONNECTIONS, Math.ceil(requestsPerSecond / RATE_PER_CONNECTION)),
     })
     const results: Simulation['posts'][number][] = []
     let answered = 0
