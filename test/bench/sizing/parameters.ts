@@ -1,4 +1,4 @@
-/** The cluster that the estimate assumes. A larger value of any of them takes more. */
+/** The cluster that the estimate assumes. */
 import { loadConfig } from '../../../lib/config/index.ts'
 
 export interface Parameter {
