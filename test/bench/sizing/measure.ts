@@ -47,7 +47,7 @@ const POLL_MS = 250
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const list = <T>(count: number, one: (i: number) => T) => Array.from({ length: count }, (_, i) => one(i))
 
-export const NOTHING: Work = {
+const NOTHING: Work = {
   ...{ requests: 0, entries: 0, seconds: 0, brokerCpuSecs: 0, postgresCpuSecs: 0, walBytes: 0 },
 }
 const sum = (a: Work, used: Used, requests: number, entries: number): Work => ({
@@ -132,14 +132,12 @@ class Measurement {
 
   tell(name: PostName | JobName): void {
     const work = this.posts[name as PostName] ?? this.jobs[name as JobName]
-    const perThousand = (value: number) => ((1_000 * value) / work.entries).toFixed(3)
+    const perThousand = (secs: number) => `${((1_000 * secs) / work.entries).toFixed(3)} s`
+    const rate = Math.round(work.entries / work.seconds)
     print(
-      `${name.padEnd(22)} ${Math.round(work.entries / work.seconds)
-        .toString()
-        .padStart(
-          7,
-        )} entries/s, ${work.seconds.toFixed(1).padStart(6)} s; of a thousand: broker ${perThousand(work.brokerCpuSecs)} s, ` +
-        `PostgreSQL ${perThousand(work.postgresCpuSecs)} s, ${(work.walBytes / work.entries / 1_024).toFixed(2)} KiB of log each`,
+      `${name.padEnd(22)} ${String(rate).padStart(7)} entries/s for ${work.seconds.toFixed(1)} s; of a thousand: ` +
+        `broker ${perThousand(work.brokerCpuSecs)}, PostgreSQL ${perThousand(work.postgresCpuSecs)}; ` +
+        `${Math.round(work.walBytes / work.entries)} bytes of log each`,
     )
   }
 

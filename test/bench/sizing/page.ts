@@ -160,8 +160,10 @@ function endOfOneServer(measured: Measured): string {
   const shorter = endsOf(measured, DEFAULTS, { ...RETENTION_DAYS, ...SHORTER })
   const [first] = ends
   const [then] = shorter
-  return `The limits are those of one large server: ${Object.values(words).slice(0, -1).join(', ')}, and ${words.connections}.
-With the values above one server ends at ${digits(first!.nodes)} nodes; its ${FIRST[first!.limit]} the first to be used up:
+  return `The limits are those of one large server: ${Object.values(words).slice(0, -1).join(', ')}, and
+  ${words.connections}.
+With the values above one server ends at ${digits(first!.nodes)} nodes; its ${FIRST[first!.limit]} the first to be
+used up:
 
 ${table(
   ['Limit', 'Reached with', 'With shorter retention'],
@@ -173,9 +175,13 @@ ${table(
 )}
 
 Shorter retention is here ${SHORTER.flows} days of flows (\`POD_TRAFFIC_RETENTION_DAYS\`), ${SHORTER.edges} of edges
-(\`FLOW_EDGE_RETENTION_DAYS\`), ${SHORTER.verdicts} of verdicts (\`AUDIT_VERDICTS_RETENTION_DAYS\`), ${SHORTER.deadPods} of dead pods
-(\`DEAD_POD_RETENTION_DAYS\`) and ${SHORTER.compute} of compute history (\`COMPUTE_HISTORY_RETENTION_DAYS\`); then one server ends at ${digits(then!.nodes)}
-nodes. Connections need not be the end: lower \`DB_POOL_MAX_SIZE\`, or put [a pooler](operations.md#the-database) between. A cluster beyond the limit of one server can keep less, also of minutes (\`COMPUTE_HISTORY_MINUTE_HOURS\`), or send its
+(\`FLOW_EDGE_RETENTION_DAYS\`), ${SHORTER.verdicts} of verdicts (\`AUDIT_VERDICTS_RETENTION_DAYS\`),
+${SHORTER.deadPods} of dead pods
+(\`DEAD_POD_RETENTION_DAYS\`) and ${SHORTER.compute} of compute history (\`COMPUTE_HISTORY_RETENTION_DAYS\`); then
+one server ends at ${digits(then!.nodes)}
+nodes. Connections need not be the end: lower \`DB_POOL_MAX_SIZE\`, or put [a pooler](operations.md#the-database)
+between. A cluster beyond the limit of one server can keep less, also of minutes
+(\`COMPUTE_HISTORY_MINUTE_HOURS\`), or send its
 nodes to several brokers, each with a database of its own, which know nothing of each other.`
 }
 
@@ -187,14 +193,21 @@ function example(measured: Measured): string {
   const posts = postsOf(EXAMPLE_NODES).knownPods
   const work = measured.posts.knownPods
   const ms = (work.brokerCpuSecs * 1_000) / work.entries
-  return `- **Disk** of a topic is units kept x bytes of a unit x ${DEFAULTS.tableReserve}. Units kept are those that live, plus those that are
-  new each day x days of retention. For example, ${EXAMPLE_NODES} nodes of ${DEFAULTS.podsPerNode} pods with ${DEFAULTS.newFlowsPerPodDay} new flows a pod and day keep
-  ${EXAMPLE_NODES} x ${DEFAULTS.podsPerNode} x ${DEFAULTS.newFlowsPerPodDay} x ${RETENTION_DAYS.flows} days = ${digits(flows)} flows, of ${digits(bytes.flows)} bytes each: ${size(disk)}.
-- **Cores** are entries a second x milliseconds of an entry / 1 000. For example, these nodes post ${digits(EXAMPLE_NODES * DEFAULTS.podsPerNode)} pods every
-  ${DEFAULTS.podPostSecs} seconds, ${digits(posts.entriesPerSecond)} a second, of ${digits(ms)} ms each: ${digits((posts.entriesPerSecond * ms) / 1_000)} cores of brokers.
-- **Replicas** are the cores of all routes / ${DEFAULTS.maxReplicaCpu}, and at least ${DEFAULTS.minReplicas}. **Connections** are (replicas + 1) x
+  return `- **Disk** of a topic is units kept x bytes of a unit x ${DEFAULTS.tableReserve}. Units kept are those
+  that live, plus those that are
+  new each day x days of retention. For example, ${EXAMPLE_NODES} nodes of ${DEFAULTS.podsPerNode} pods with
+  ${DEFAULTS.newFlowsPerPodDay} new flows a pod and day keep
+  ${EXAMPLE_NODES} x ${DEFAULTS.podsPerNode} x ${DEFAULTS.newFlowsPerPodDay} x ${RETENTION_DAYS.flows} days =
+  ${digits(flows)} flows, of ${digits(bytes.flows)} bytes each: ${size(disk)}.
+- **Cores** are entries a second x milliseconds of an entry / 1 000. For example, these nodes post
+  ${digits(EXAMPLE_NODES * DEFAULTS.podsPerNode)} pods every
+  ${DEFAULTS.podPostSecs} seconds, ${digits(posts.entriesPerSecond)} a second, of ${digits(ms)} ms each:
+  ${digits((posts.entriesPerSecond * ms) / 1_000)} cores of brokers.
+- **Replicas** are the cores of all routes / ${DEFAULTS.maxReplicaCpu}, and at least ${DEFAULTS.minReplicas}.
+  **Connections** are (replicas + 1) x
   \`DB_POOL_MAX_SIZE\` (${loadConfig({}).dbPoolMaxSize}).
-- **Your own values** are in the metrics: \`broker_db_table_rows\` and \`broker_db_table_bytes\` by table, and the counts of
+- **Your own values** are in the metrics: \`broker_db_table_rows\` and \`broker_db_table_bytes\` by table, and the
+  counts of
   \`broker_http_request_duration_seconds\` by route.`
 }
 
@@ -203,13 +216,17 @@ const factor = (measured: number, predicted: number) =>
 
 function simulation(one: Simulation | null): string {
   if (one === null) return 'Not run yet.'
-  return `${digits(one.nodes)} nodes posted for ${digits(one.minutes)} minutes to ${one.replicas} brokers and one PostgreSQL (${one.date}), with one thousandth of
-the data: the containers, pods and flows of ${digits(one.nodes / 1_000)} nodes, spread over as many nodes as there are pods. What a node posts
+  return `${digits(one.nodes)} nodes posted for ${digits(one.minutes)} minutes to ${one.replicas} brokers and one
+  PostgreSQL (${one.date}), with one thousandth of
+the data: the containers, pods and flows of ${digits(one.nodes / 1_000)} nodes, spread over as many nodes as there
+are pods. What a node posts
 of itself came from every node as often as it does in a cluster: drains of denials, lists of profiles and
 heartbeats. Other nodes than those with pods posted a sample without containers each five minutes, as agents do that
 measure none. Requests leave when they are due, whether or not those before were answered, and times count from then.
 
-${digits(one.requests)} requests, of which ${digits(one.requestsPerSecond)} a second were due and ${digits(one.answersPerSecond)} were answered; **${one.failed} were refused or failed**. The largest broker had ${digits(one.peakMib)} MiB at its peak. ${loadOf(one.load)}
+${digits(one.requests)} requests, of which ${digits(one.requestsPerSecond)} a second were due and
+${digits(one.answersPerSecond)} were answered; **${one.failed} were refused or failed**. The largest broker had
+${digits(one.peakMib)} MiB at its peak. ${loadOf(one.load)}
 
 ${table(
   ['Route', 'An entry is', 'Requests', 'p50, ms', 'p95, ms', 'p99, ms'],
@@ -274,7 +291,8 @@ function textOf(measured: Measured): string {
 
 # Sizing
 
-How many brokers, and how large a PostgreSQL server, a cluster needs. The figures are estimates from what was measured:
+How many brokers, and how large a PostgreSQL server, a cluster needs. The figures are estimates from what was
+measured:
 \`npm run sizing\` measures again and writes this page, \`npm run sizing -- --page\` writes it without measuring.
 
 - [Estimates](#estimates)
@@ -308,14 +326,18 @@ ${example(measured)}
 
 ${parameterTable()}
 
-Retention is that of [the defaults](configuration.md). These values are in \`test/bench/sizing/parameters.ts\`: change them there and
+Retention is that of [the defaults](configuration.md). These values are in \`test/bench/sizing/parameters.ts\`:
+change them there and
 run \`npm run sizing -- --page\`.
 
 ## Figures
 
-Measured on ${measured.date}: client, one broker (Node ${node}) and PostgreSQL ${postgres} on one machine of ${cores} cores and ${memoryGib} GiB,
-${measured.connections} connections. ${loadOf(measured.machine.load)} Milliseconds are those of a processor core for each entry. They depend on the machine less than
-entries a second do, which are what one broker took while all three shared the cores. Log is write-ahead log of an entry.
+Measured on ${measured.date}: client, one broker (Node ${node}) and PostgreSQL ${postgres} on one machine of
+${cores} cores and ${memoryGib} GiB,
+${measured.connections} connections. ${loadOf(measured.machine.load)} Milliseconds are those of a processor core
+for each entry. They depend on the machine less than
+entries a second do, which are what one broker took while all three shared the cores. Log is write-ahead log of an
+entry.
 
 ${postTable(measured)}
 
@@ -336,7 +358,8 @@ ${simulation(measured.simulation)}
 - Jobs beside the four above take little, and are left out.
 - Memory of PostgreSQL is not estimated: give it as much as a day of flows and of compute history takes, if you can.
 - An entry takes less time in large posts than in small ones, and less when many arrive at once.
-- Days of compute history go as a whole: it was measured with ${measured.hoursOfDay} hours of the day over, and is up to a day larger at its end.
+- Days of compute history go as a whole: it was measured with ${measured.hoursOfDay} hours of the day over, and is
+  up to a day larger at its end.
 - Bytes depend on the length of names and on how values differ: names here are as long as those of Deployments.
 - Flows stay longer than their retention while a live pod needs them; with pods that live long, keep more in reserve.
 - Decisions, documents of VEX, results of signature checks and mirrored profiles are few, and left out.
