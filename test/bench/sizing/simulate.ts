@@ -1,6 +1,6 @@
 /**
- * Ten minutes of 10 000 nodes with one thousandth of the data: the pods of ten nodes, one on each of as many nodes. What
- * a node posts of itself comes from all of them as often as in a cluster.
+ * Ten minutes of 10 000 nodes with one thousandth of the data: the pods of ten nodes, one on each of as many nodes.
+ * Posts of nodes themselves come from all of them, as often as in a cluster.
  */
 import { loadavg } from 'node:os'
 import { openLoop, run, type Steady } from '../client.ts'
