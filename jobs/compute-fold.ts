@@ -8,7 +8,7 @@ const FIRST_AFTER_SECS = 90
 const MAX_LATE_BATCHES = 200
 const LATE_AT_ONCE = 20_000
 /** A pass packs an hour of 400 000 containers. */
-const MAX_PACK_BATCHES = 4_000
+const MAX_PACK_BATCHES = 8_000
 /** Half of the time: with more rest, 100 000 containers would be packed more slowly than they post. */
 const PACK_REST = 1
 /** Hours of which all containers are counted in one statement, unless that takes too long. */

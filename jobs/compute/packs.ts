@@ -15,8 +15,8 @@ import { held } from '../locks.ts'
 import { countEnd, historyFrom, shrinking } from './history.ts'
 import { rollUp } from './roll-up.ts'
 
-/** Containers of a batch; of each, one hour is packed, so a batch has some 12 000 minutes. */
-const CONTAINERS_AT_ONCE = 200
+/** Containers of a batch; of each, one hour is packed, so a batch has some 3 000 minutes, or many more of a second. */
+const CONTAINERS_AT_ONCE = 50
 const FOLDED_SECS = '300'
 const HOUR_SECS = 3_600
 const [ID, TS] = [0, 1]
@@ -41,7 +41,7 @@ interface Found {
   readonly hour: string
   readonly is_rolled_up: boolean
   readonly resolution_secs: string
-  /** Revisions, the text of packed rows, or a pack in base64. */
+  /** Revisions, the text of rows, a pack in base64; of the batch whether the lock of the job is held. */
   readonly data: string | null
   /** A JSON array. */
   readonly minute_keys: string | null
@@ -49,9 +49,14 @@ interface Found {
 
 /** Of each of the next containers, the first hour with minutes to pack or with packs of minutes to roll up. */
 const read = (sql: Sql, context: JobContext, after: string, containers: number) => sql<Found[]>`
-  with ${limits(sql, context)},
+  with ${held(sql, 'compute-fold')},
+  ${limits(sql, context)},
   batch as materialized (
-    select c.id from compute_container c where c.id > ${after}::text::bigint order by c.id limit ${containers}),
+    select c.id
+    from compute_container c
+    where c.id > (select ${after}::text::bigint from held where is_held)
+    order by c.id
+    limit ${containers}),
   due as materialized (
     select b.id as container_id, d.hour, d.hour < l.rollup_end as is_rolled_up, l.line
     from limits l
@@ -64,7 +69,8 @@ const read = (sql: Sql, context: JobContext, after: string, containers: number) 
          where k.container_id = b.id and k.ts >= l.kept_from and k.ts < l.rollup_end)) as hour) d
     where d.hour is not null)
   select 'batch' as kind, (select max(b.id)::text from batch b) as container_id, '' as hour, false as is_rolled_up,
-         '0' as resolution_secs, null as data, null as minute_keys
+         '0' as resolution_secs, h.is_held::text as data, null as minute_keys
+  from held h
   union all
   select 'hour', d.container_id::text, d.hour::text, d.is_rolled_up, '0', compute_packs_of(d.container_id, d.hour), null
   from due d
@@ -219,17 +225,20 @@ export function packHours(context: JobContext): () => Promise<Batch> {
   let after = '0'
   return shrinking(CONTAINERS_AT_ONCE, async (containers) => {
     const found = await db.job((sql) => read(sql, context, after, containers))
+    const { container_id: last, data: isHeld } = found.find(({ kind }) => kind === 'batch')!
     const hours = await hoursOf(found)
-    const last = found.find(({ kind }) => kind === 'batch')!.container_id
+    if (hours.length === 0) {
+      after = last ?? after
+      return { isHeld: isHeld === 'true', rows: 0, isLast: last === null }
+    }
     // The same containers may have more hours.
-    if (hours.length === 0) after = last ?? after
-    const doc = hours.length === 0 ? null : JSON.stringify(await packsOf(hours))
+    const doc = JSON.stringify(await packsOf(hours))
     const [batch] = await db.job(
       (sql) => sql<{ is_held: boolean; rows: number | null }[]>`
   with ${held(sql, 'compute-fold')}
   select h.is_held, compute_write_packs(case when h.is_held then ${doc}::text::json end)::int as rows from held h`,
     )
-    return { isHeld: batch!.is_held, rows: batch!.rows ?? 0, isLast: last === null }
+    return { isHeld: batch!.is_held, rows: batch!.rows ?? 0, isLast: false }
   })
 }
 

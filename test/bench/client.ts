@@ -100,8 +100,9 @@ export async function openLoop({ ports, connections, forMs, ratePerSecond, reque
   const total = Math.round((forMs / 1_000) * ratePerSecond)
   const startedAt = performance.now()
   const worker = async (_: unknown, n: number) => {
-    const socket = await open(ports[n % ports.length]!)
-    const answers = reader(socket)
+    const port = ports[n % ports.length]!
+    let socket = await open(port)
+    let answers = reader(socket)
     for (;;) {
       const i = next++
       if (i >= total) break
@@ -110,6 +111,11 @@ export async function openLoop({ ports, connections, forMs, ratePerSecond, reque
       if (early > 0) await new Promise((resolve) => setTimeout(resolve, early))
       // A timer may be late by a millisecond, which is not the server's doing.
       const sentAt = early > 0 ? performance.now() : dueAt
+      // The server closes connections that are idle for long.
+      if (socket.destroyed) {
+        socket = await open(port)
+        answers = reader(socket)
+      }
       socket.write(request(i))
       const status = await answers()
       latencies.push(performance.now() - sentAt)

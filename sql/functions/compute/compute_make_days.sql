@@ -59,7 +59,7 @@ begin
                        with moved as (delete from %4$s where ts >= %5$L and ts < %6$L returning *)
                        insert into %1$I.%2$I select * from moved',
                       n.nspname, of_table || to_char(a_day, '_YYYYMMDD'), of_table::regclass, other, a_day, a_day + 1,
-                      case when of_table in ('compute_minute', 'compute_contention')
+                      case when of_table in ('compute_minute', 'compute_contention', 'compute_contention_kept')
                         then 'with (autovacuum_vacuum_scale_factor = 0.05)' end)
         from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where c.oid = of_table::regclass);

@@ -236,9 +236,14 @@ async function postCompute(measurement: Measurement, site: Site): Promise<void> 
     rows: history.reduce((all, one) => all + one.rows, 0),
     bytes: history.reduce((all, one) => all + one.bytes, 0),
   }
+  // A new database packs nothing for an hour.
+  await site.sql`update compute_fold set pack_after = '-infinity'`
   await measurement.job('compute-', () => days * MINUTES_PER_DAY * CONTAINERS_PER_NODE)
   // One job deletes what another one has made superfluous.
   await measurement.job('compute-', () => 0)
+  // Here all rows came at once; in a cluster new ones take the place of those that are packed or forgotten.
+  for (const table of ['compute_minute', 'compute_contention', 'compute_contention_kept'])
+    await site.sql.unsafe(`vacuum full ${table}`)
 }
 
 async function postRuntime(measurement: Measurement): Promise<void> {

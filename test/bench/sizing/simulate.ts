@@ -18,7 +18,7 @@ const DAY_SECS = 86_400
 const SETUP_CONNECTIONS = 8
 /** Agents have a connection each. Here they share some, so many that hardly one waits for another. */
 const RATE_PER_CONNECTION = 2
-const MIN_CONNECTIONS = 32
+const MIN_CONNECTIONS = 8
 
 /** A pod is a workload of its own, with one container, and alone on its node. */
 const PARAMETERS: Parameters = {
