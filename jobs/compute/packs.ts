@@ -35,14 +35,15 @@ const limits = (sql: Sql, context: Pick<JobContext, 'config'>, until = sql`date_
     where f.pack_after <= now() at time zone 'utc')`
 
 interface Found {
-  /** An `hour` with the revisions of its packs, what there is of it, and one `batch` with the last container. */
+  /** An `hour`, what there is of it, and one `batch` with the last container. */
   readonly kind: 'hour' | 'minutes' | 'rows' | 'minute pack' | 'folded pack' | 'batch'
   readonly container_id: string | null
   readonly hour: string
   readonly is_rolled_up: boolean
   readonly resolution_secs: string
-  /** Revisions, the text of rows, a pack in base64; of the batch whether the lock of the job is held. */
+  /** The text of rows, a pack in base64; of the batch whether the lock of the job is held. */
   readonly data: string | null
+  readonly revision: string | null
   /** A JSON array. */
   readonly minute_keys: string | null
 }
@@ -69,13 +70,14 @@ const read = (sql: Sql, context: JobContext, after: string, containers: number) 
          where k.container_id = b.id and k.ts >= l.kept_from and k.ts < l.rollup_end)) as hour) d
     where d.hour is not null)
   select 'batch' as kind, (select max(b.id)::text from batch b) as container_id, '' as hour, false as is_rolled_up,
-         '0' as resolution_secs, h.is_held::text as data, null as minute_keys
+         '0' as resolution_secs, h.is_held::text as data, null as revision,
+         null as minute_keys
   from held h
   union all
-  select 'hour', d.container_id::text, d.hour::text, d.is_rolled_up, '0', compute_packs_of(d.container_id, d.hour), null
+  select 'hour', d.container_id::text, d.hour::text, d.is_rolled_up, '0', null, null, null
   from due d
   union all
-  select 'minutes', d.container_id::text, d.hour::text, d.is_rolled_up, m.resolution_secs::text, m.data, null
+  select 'minutes', d.container_id::text, d.hour::text, d.is_rolled_up, m.resolution_secs::text, m.data, null, null
   from due d
   cross join lateral (
     select m.resolution_secs, ${sql.unsafe(packedText(MINUTE_COLUMNS, 'm'))} as data
@@ -88,19 +90,18 @@ const read = (sql: Sql, context: JobContext, after: string, containers: number) 
     group by m.resolution_secs) m
   union all
   select 'minute pack', d.container_id::text, d.hour::text, d.is_rolled_up, k.resolution_secs::text,
-         encode(k.data, 'base64'), null
+         encode(k.data, 'base64'), k.revision::text, null
   from due d
   cross join lateral (
     select k.* from compute_minute_pack k where k.container_id = d.container_id and k.ts = d.hour offset 0) k
   union all
   select 'folded pack', d.container_id::text, d.hour::text, true, k.resolution_secs::text, encode(k.data, 'base64'),
-         array_to_json(k.minute_keys)::text
+         k.revision::text, array_to_json(k.minute_keys)::text
   from due d
   cross join lateral (
     select k.* from compute_folded_pack k where k.container_id = d.container_id and k.ts = d.hour offset 0) k
-  where d.is_rolled_up
   union all
-  select 'rows', d.container_id::text, d.hour::text, true, ${FOLDED_SECS}, f.data, null
+  select 'rows', d.container_id::text, d.hour::text, true, ${FOLDED_SECS}, f.data, null, null
   from due d
   cross join lateral (
     select ${sql.unsafe(packedText(FOLDED_COLUMNS, 'f'))} as data
@@ -118,7 +119,11 @@ interface Hour {
   readonly container_id: string
   readonly hour: string
   readonly is_rolled_up: boolean
-  readonly packs: string | null
+  /**
+   * Lengths and revisions of the packs that were read, as `compute_packs_of` has them. A statement that is planned while
+   * a partition is attached may miss packs; then these differ from what is there when the hour is written.
+   */
+  packs: string | null
   /** By their length. */
   readonly minutes: Map<string, Cells>
   readonly minutePacks: Map<string, Cells>
@@ -134,12 +139,18 @@ async function hoursOf(found: readonly Found[]): Promise<Hour[]> {
   for (const one of found)
     if (one.kind === 'hour')
       hours.set(`${one.container_id} ${one.hour}`, {
-        ...{ container_id: one.container_id!, hour: one.hour, is_rolled_up: one.is_rolled_up, packs: one.data },
+        ...{ container_id: one.container_id!, hour: one.hour, is_rolled_up: one.is_rolled_up, packs: null },
         ...{ minutes: new Map(), minutePacks: new Map(), foldedPack: null, minuteKeys: new Set(), rows: null },
       })
   const slice = new Slice()
   for (const one of found) {
     const base64 = () => unpack(Buffer.from(one.data!, 'base64'))
+    if (one.revision !== null) {
+      const hour = hourOf(one)
+      hour.packs = [...(hour.packs?.split(',') ?? []), `${one.resolution_secs} ${one.revision}`]
+        .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+        .join(',')
+    }
     if (one.kind === 'minutes') hourOf(one).minutes.set(one.resolution_secs, cellsOfText(one.data!))
     else if (one.kind === 'minute pack') hourOf(one).minutePacks.set(one.resolution_secs, base64())
     else if (one.kind === 'rows') hourOf(one).rows = cellsOfText(one.data!)

@@ -18,6 +18,7 @@ import {
   plain,
   post,
   stored,
+  storedMinutes,
 } from '../jobs/compute-minutes.ts'
 import { startScene } from '../jobs/scene.ts'
 import { depth } from '../support/depth.ts'
@@ -28,6 +29,8 @@ const HOUR = 3_600
 const HOURS = 30
 const POSTERS = 3
 const PER_POST = 12
+/** Then a poster goes on with other containers: no minute is posted twice. */
+const LAPS = 60 / POSTERS
 /** Posts of each poster before the faults and after them. */
 const POSTS = 25
 const CUTS = depth(2, 5)
@@ -65,7 +68,12 @@ async function folder(t: TestContext): Promise<ChildProcess> {
 test('folding processes run at once and are killed during posts: no minute is lost and none counts twice', {
   timeout: 900_000,
 }, async (t) => {
-  const posted: Minute[] = []
+  // Containers without history would be deleted.
+  const posted: Minute[] = Array.from({ length: 8 }, (_, i) => ({
+    container: i + 1,
+    at: clock!.secs - HOURS * HOUR - 60,
+  }))
+  await post(sql, posted)
   let posts = 0
   let isOver = false
   const posters = Array.from({ length: POSTERS }, async (_, poster) => {
@@ -73,8 +81,13 @@ test('folding processes run at once and are killed during posts: no minute is lo
       // Different minutes around the limit of folding: before it, near it, and after it.
       const minutes = Array.from({ length: PER_POST }, (_, i) => {
         const slot = n * PER_POST + i
-        const age = ((slot * 1_237) % (HOURS * 60)) * 60 + poster * 20 + Math.floor(slot / (HOURS * 60))
-        return { container: (slot % 4) + 1, at: clock!.secs - age, values: plain(slot % 101) }
+        const lap = Math.floor(slot / (HOURS * 60))
+        const age = ((slot * 1_237) % (HOURS * 60)) * 60 + poster + POSTERS * (lap % LAPS)
+        return {
+          container: (slot % 4) + 1 + 4 * Math.floor(lap / LAPS),
+          at: clock!.secs - age,
+          values: plain(slot % 101),
+        }
       })
       await postAsBroker(minutes)
       posted.push(...minutes)
@@ -111,7 +124,10 @@ test('folding processes run at once and are killed during posts: no minute is lo
     return rows.length === 0
   })
 
-  assert.equal(await minutesRead(sql), posted.length)
+  const minutes = await storedMinutes(sql)
+  const missing = posted.filter(({ container, at }) => !minutes.has(`${container} ${at}`))
+  assert.deepEqual(missing.slice(0, 20), [], `${missing.length} are missing`)
+  assert.deepEqual([await minutesRead(sql), minutes.size], [posted.length, posted.length])
   const { config } = scene.context()
   await until('all is folded', async () => {
     return (await scene.run({ config: { ...config, computeHistoryMinuteHours: 1 } })).outcome === 'done'

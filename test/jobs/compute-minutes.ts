@@ -235,6 +235,19 @@ export async function minutesRead(sql: postgres.Sql): Promise<number> {
   return (await foldedRows(sql)).reduce((sum, { parts }) => sum + Number(parts), row!.n)
 }
 
+/** The minutes that are stored in any form, as texts of container and second. */
+export async function storedMinutes(sql: postgres.Sql): Promise<Set<string>> {
+  const rows = await sql<{ key: string }[]>`
+    select concat_ws(' ', m.container_id, extract(epoch from m.ts)::bigint) as key from compute_minute m
+    union all
+    select concat_ws(' ', k.container_id, extract(epoch from k.ts)::bigint + s.second)
+    from compute_minute_pack k cross join unnest(k.seconds) s(second)
+    union all
+    select concat_ws(' ', k.container_id, extract(epoch from k.ts)::bigint + s.key % 3600)
+    from compute_folded_pack k cross join unnest(k.minute_keys) s(key)`
+  return new Set(rows.map(({ key }) => key))
+}
+
 /** The numbers of rows in each form. */
 export async function forms(sql: postgres.Sql): Promise<{ rows: number; packed: number; folded: number }> {
   const [row] = await sql<{ rows: number; packed: number }[]>`
