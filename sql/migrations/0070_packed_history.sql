@@ -47,7 +47,8 @@ create table compute_contention_kept_other partition of compute_contention_kept 
 alter table compute_fold
   add column pack_after timestamp not null default '-infinity';
 
-update compute_fold set pack_after = (now() + interval '1 hour') at time zone 'utc';
+update compute_fold set pack_after = (now() + interval '1 hour') at time zone 'utc'
+where exists (select from compute_container);
 
 -- The rollup into rows of compute_folded has ended: `folded_until` and `closed_until` stay. Of the minutes before
 -- `folded_until` only late ones are still to be read.
