@@ -15,16 +15,18 @@ import { held } from '../locks.ts'
 import { countEnd, historyFrom, shrinking } from './history.ts'
 import { rollUp } from './roll-up.ts'
 
-/** Containers of a batch; of each, one hour is packed, so a batch has some 3 000 minutes, or many more of a second. */
+/** Containers of a batch; of each, one hour is packed, some 3 000 minutes. */
 const CONTAINERS_AT_ONCE = 50
+/** A batch ends with the hour that exceeds this: of minutes of one second, an hour has 3 600. */
+const MINUTES_AT_ONCE = 10_000
 const FOLDED_SECS = '300'
 const HOUR_SECS = 3_600
 const [ID, TS] = [0, 1]
 
 /**
- * The limits of a pass. Minutes of hours before `until_ts` are counted and may be packed. Hours before `rollup_end`, those older
- * than `computeHistoryMinuteHours`, become rows of five minutes. Minutes before `line` that are not late were rolled up
- * by an earlier release.
+ * The limits of a pass. Minutes of hours before `until_ts` are counted and may be packed. Hours before `rollup_end`,
+ * those older than `computeHistoryMinuteHours`, become rows of five minutes. Minutes before `line` that are not late
+ * were rolled up by an earlier release.
  */
 const limits = (sql: Sql, context: Pick<JobContext, 'config'>, until = sql`date_trunc('hour', f.counted_until)`) => sql`
   limits as materialized (
@@ -58,7 +60,7 @@ const read = (sql: Sql, context: JobContext, after: string, containers: number) 
     where c.id > (select ${after}::text::bigint from held where is_held)
     order by c.id
     limit ${containers}),
-  due as materialized (
+  first_hour as materialized (
     select b.id as container_id, d.hour, d.hour < l.rollup_end as is_rolled_up, l.line
     from limits l
     cross join batch b
@@ -68,10 +70,20 @@ const read = (sql: Sql, context: JobContext, after: string, containers: number) 
          where m.container_id = b.id and m.ts >= l.kept_from and m.ts < l.until_ts and (m.ts >= l.line or m.is_late)),
         (select min(k.ts) from compute_minute_pack k
          where k.container_id = b.id and k.ts >= l.kept_from and k.ts < l.rollup_end)) as hour) d
-    where d.hour is not null)
+    where d.hour is not null),
+  due as materialized (
+    select h.*
+    from (
+      select h.*, n.minutes, sum(n.minutes) over (order by h.container_id) as so_far
+      from first_hour h
+      cross join lateral (
+        select (select count(*) from compute_minute m
+                where m.container_id = h.container_id and m.ts >= h.hour and m.ts < h.hour + interval '1 hour')
+               + coalesce((select sum(cardinality(k.seconds)) from compute_minute_pack k
+                           where k.container_id = h.container_id and k.ts = h.hour), 0) as minutes) n) h
+    where h.so_far - h.minutes < ${MINUTES_AT_ONCE})
   select 'batch' as kind, (select max(b.id)::text from batch b) as container_id, '' as hour, false as is_rolled_up,
-         '0' as resolution_secs, h.is_held::text as data, null as revision,
-         null as minute_keys
+         '0' as resolution_secs, h.is_held::text as data, null as revision, null as minute_keys
   from held h
   union all
   select 'hour', d.container_id::text, d.hour::text, d.is_rolled_up, '0', null, null, null
@@ -114,16 +126,16 @@ const read = (sql: Sql, context: JobContext, after: string, containers: number) 
     having count(*) > 0) f
   where d.is_rolled_up`
 
-/** What there is of an hour of a container. */
+/** The minutes, rows and packs of a container and hour. */
 interface Hour {
   readonly container_id: string
   readonly hour: string
   readonly is_rolled_up: boolean
   /**
-   * Lengths and revisions of the packs that were read, as `compute_packs_of` has them. A statement that is planned while
-   * a partition is attached may miss packs; then these differ from what is there when the hour is written.
+   * The length and revision of each pack that was read. A statement that is planned while a partition is attached may
+   * miss packs; then these differ from what is there when the hour is written.
    */
-  packs: string | null
+  readonly packs: string[]
   /** By their length. */
   readonly minutes: Map<string, Cells>
   readonly minutePacks: Map<string, Cells>
@@ -139,18 +151,13 @@ async function hoursOf(found: readonly Found[]): Promise<Hour[]> {
   for (const one of found)
     if (one.kind === 'hour')
       hours.set(`${one.container_id} ${one.hour}`, {
-        ...{ container_id: one.container_id!, hour: one.hour, is_rolled_up: one.is_rolled_up, packs: null },
+        ...{ container_id: one.container_id!, hour: one.hour, is_rolled_up: one.is_rolled_up, packs: [] },
         ...{ minutes: new Map(), minutePacks: new Map(), foldedPack: null, minuteKeys: new Set(), rows: null },
       })
   const slice = new Slice()
   for (const one of found) {
     const base64 = () => unpack(Buffer.from(one.data!, 'base64'))
-    if (one.revision !== null) {
-      const hour = hourOf(one)
-      hour.packs = [...(hour.packs?.split(',') ?? []), `${one.resolution_secs} ${one.revision}`]
-        .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
-        .join(',')
-    }
+    if (one.revision !== null) hourOf(one).packs.push(`${one.resolution_secs} ${one.revision}`)
     if (one.kind === 'minutes') hourOf(one).minutes.set(one.resolution_secs, cellsOfText(one.data!))
     else if (one.kind === 'minute pack') hourOf(one).minutePacks.set(one.resolution_secs, base64())
     else if (one.kind === 'rows') hourOf(one).rows = cellsOfText(one.data!)
@@ -223,7 +230,7 @@ async function packsOf(hours: readonly Hour[]): Promise<object> {
   return {
     ...{ minutes, folded },
     hours: hours.map(({ container_id, hour, is_rolled_up, packs, minutes, rows }) => ({
-      ...{ container_id, hour, is_rolled_up, packs },
+      ...{ container_id, hour, is_rolled_up, packs: packs.sort().join(',') },
       minutes: [...minutes.values()].reduce((sum, cells) => sum + cells[TS]!.length, 0),
       folded_times: rows?.[TS] ?? [],
     })),

@@ -33,7 +33,7 @@ begin
           into is_used using rolled_up_until;
       end if;
       exit when is_used or is_locked;
-      -- A running rollup holds the table for seconds: posts must not queue behind our lock request.
+      -- A running count holds the table for seconds: posts must not queue behind our lock request.
       perform from compute_fold f for update nowait;
       execute format('lock table %s in access exclusive mode', of_table::regclass);
       is_locked := true;

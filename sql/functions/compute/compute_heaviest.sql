@@ -1,7 +1,7 @@
 -- The heaviest waits since a time, at most `per_victim` per container of a node and `max_rows` in all, by the uid of
--- the container, the heaviest first. Of the last hours, minutes whose heaviest wait is not among the `per_victim` heaviest
--- of all minutes are skipped. By the index of these, a container that waited a hundred thousand times a day costs no more than others;
--- without accurate statistics the planner would rather sort all of them.
+-- the container, the heaviest first. Of the last hours, minutes whose heaviest wait is not among the `per_victim`
+-- heaviest of all minutes are skipped. By the index of these, a container that waited a hundred thousand times a day
+-- costs no more than others; without accurate statistics the planner would rather sort all of them.
 create or replace function compute_heaviest(of_node text, of_namespace text, since timestamp, per_victim bigint,
                                             max_rows bigint)
 returns table (container_id bigint, pair compute_contention)

@@ -1,9 +1,9 @@
 -- Makes the partitions of today, tomorrow and each day since `kept_from` with rows in the default partition, and moves
 -- these rows; at most `max_moved` rows a call, the days with the fewest first. `waiting`: days that are left.
 -- `is_held_up`: nothing was done, since another session held the table for longer than two seconds. Minutes and waits
--- of days that are counted are packed or moved within hours and need no partition. Posts of history wait meanwhile: a row on its way to the default
--- partition would be refused once its day has one. Rows of minutes and waits leave their partition after hours: it is
--- vacuumed often, so that new rows take their place and it stays as small as these hours.
+-- of days that are counted are packed or moved within hours and need no partition. Posts of history wait meanwhile: a
+-- row on its way to the default partition would be refused once its day has one. Rows of minutes and waits leave their
+-- partition after hours: it is vacuumed often, so that new rows take their place and it stays as small as these hours.
 create or replace function compute_make_days(of_table text, kept_from date, max_moved bigint)
 returns table (made integer, moved bigint, waiting integer, is_held_up boolean)
 language plpgsql strict
@@ -44,7 +44,7 @@ begin
   end if;
 
   begin
-    -- A running rollup holds the table for seconds: posts must not queue behind our lock request.
+    -- A running count holds the table for seconds: posts must not queue behind our lock request.
     perform from compute_fold f for update nowait;
     if not compute_lock_posts() then
       raise lock_not_available;

@@ -23,7 +23,7 @@ begin
       select count(*) as minutes from compute_minute m
       where m.container_id = s.container_id and m.ts >= s.hour and m.ts < s.hour + interval '1 hour'
         and (m.ts >= l.line or m.is_late)) n
-    where n.minutes = s.minutes and s.packs is not distinct from compute_packs_of(s.container_id, s.hour)),
+    where n.minutes = s.minutes and s.packs = compute_packs_of(s.container_id, s.hour)),
   minutes as (
     insert into compute_minute_pack (container_id, ts, resolution_secs, revision, seconds, data)
     select h.container_id, h.hour, s.resolution_secs, nextval('compute_history_id'), s.seconds, decode(s.data, 'base64')
@@ -34,12 +34,14 @@ begin
       revision = excluded.revision, seconds = excluded.seconds, data = excluded.data),
   folded as (
     insert into compute_folded_pack (container_id, ts, resolution_secs, revision, seconds, data, minute_keys)
-    select h.container_id, h.hour, 300, nextval('compute_history_id'), s.seconds, decode(s.data, 'base64'), s.minute_keys
+    select h.container_id, h.hour, 300, nextval('compute_history_id'), s.seconds, decode(s.data, 'base64'),
+           s.minute_keys
     from json_to_recordset(doc -> 'folded')
       as s(container_id bigint, hour timestamp, seconds smallint[], data text, minute_keys integer[])
     join hours h on h.container_id = s.container_id and h.hour = s.hour
     on conflict (container_id, ts, resolution_secs) do update set
-      revision = excluded.revision, seconds = excluded.seconds, data = excluded.data, minute_keys = excluded.minute_keys),
+      revision = excluded.revision, seconds = excluded.seconds, data = excluded.data,
+      minute_keys = excluded.minute_keys),
   rolled_up as (
     delete from compute_minute_pack k
     using hours h

@@ -2,8 +2,8 @@
 -- of GET /compute/workloads/{namespace}/{kind}/{name} (docs/contract.md#sizing-of-workloads). Minutes that are not
 -- counted yet are read one by one, and with them, where all of the window are stored and they are at most
 -- `max_exact_minutes`, all others. Those that are packed must be given then: without them in `packed`, the result has
--- `packs` and their `revisions`, with which `packed` shows that it has all of them. `max_pods` and `max_containers` leave the newest. The planner settings are those of
--- look-ups, but for joins of rows that are read already.
+-- `packs` and their `revisions`, with which `packed` shows that it has all of them. `max_pods` and `max_containers`
+-- leave the newest. The planner settings are those of look-ups, but for joins of rows that are read already.
 create or replace function workload_usage(of_namespace text, of_kind text, of_name text, of_days integer,
                                           max_pods integer, max_containers integer, max_exact_minutes integer,
                                           packed json default null)
@@ -89,7 +89,8 @@ as $$
       select k.* from compute_minute_pack k
       where m.is_exact and k.container_id = c.id and k.ts >= m.since
       offset 0) k),
-  revisions as materialized (select coalesce(string_agg(p.revision::text, ',' order by p.revision), '') as are from packs p),
+  revisions as materialized (
+    select coalesce(string_agg(p.revision::text, ',' order by p.revision), '') as are from packs p),
   recent as materialized (
     select c.container, c.pod_uid, c.id, r.*
     from mode m
