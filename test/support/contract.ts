@@ -40,6 +40,7 @@ function shared<T>(name: string, make: () => T): T {
 }
 
 const COMPONENTS = '#/components/schemas/'
+const DEFINITIONS = '#/$defs/'
 /** JSON.parse gives a double anyway, and zod allows only safe integers for int64. */
 const INT64 = '"type":"integer","format":"int64"'
 const NUMBER = '"type":"number"'
@@ -49,12 +50,24 @@ const validators = new Map<object, z.ZodType>()
 export function validator(schema: Json): z.ZodType {
   const known = validators.get(schema)
   if (known) return known
-  const whole = JSON.stringify({ ...schema, $defs: schemas })
-    .replaceAll(COMPONENTS, '#/$defs/')
-    .replaceAll(INT64, NUMBER)
-  const made = z.fromJSONSchema(JSON.parse(whole), { registry: z.registry() })
+  const text = forZod(schema)
+  const definitions = [...referredTo(text)].map((name) => `${JSON.stringify(name)}:${forZod(schemas[name])}`)
+  const whole = { ...JSON.parse(text), $defs: JSON.parse(`{${definitions.join()}}`) }
+  const made = z.fromJSONSchema(whole, { registry: z.registry() })
   validators.set(schema, made)
   return made
+}
+
+const forZod = (schema: Json) => JSON.stringify(schema).replaceAll(COMPONENTS, DEFINITIONS).replaceAll(INT64, NUMBER)
+
+/** The names of the components that a schema needs, directly or through others. Zod copies all that it is given. */
+function referredTo(text: string, found = new Set<string>()): Set<string> {
+  for (const [, name] of text.matchAll(/"#\/\$defs\/([^"]+)"/g)) {
+    if (found.has(name!)) continue
+    found.add(name!)
+    referredTo(forZod(schemas[name!]), found)
+  }
+  return found
 }
 
 /** Throws for a value that the schema does not allow, and for records with keys in another order. */
