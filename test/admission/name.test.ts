@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { Repository } from '../../lib/admission/coverage.ts'
 import { namesOf } from '../../lib/admission/name.ts'
 import type { Group } from '../../lib/admission/plan.ts'
+import { anyCharacter } from '../support/any-character.ts'
 import { RUNS } from '../support/runs.ts'
 
 const group = (...names: string[]): Group => ({
@@ -55,7 +56,7 @@ test('two namespaces and the cluster have three names for the same repositories'
 test('names with their suffix are DNS labels, and no two are equal', () => {
   const segment = fc.oneof(
     fc.string(),
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: anyCharacter }),
     fc.string({ unit: fc.constantFrom(...'-_.aA1'), maxLength: 80 }),
   )
   fc.assert(

@@ -3,12 +3,13 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { z } from 'zod'
 import { cursor, cursorText, writeCursor } from '../../lib/http/request/cursor.ts'
+import { anyCharacter } from '../support/any-character.ts'
 
 const after = cursor(z.tuple([z.int().min(0).max(5), cursorText, cursorText]))
 const encoded = (text: string) => Buffer.from(text).toString('base64url')
 
 test('a written cursor is read again, whatever its keys; it needs no escaping in a URL', () => {
-  const text = fc.string({ unit: 'binary' }).filter((one) => !one.includes('\0'))
+  const text = fc.string({ unit: anyCharacter }).filter((one) => !one.includes('\0'))
   fc.assert(
     fc.property(fc.nat(5), text, text, (number, one, other) => {
       const sent = writeCursor([number, one, other])

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { parseInstant, parseNaive, parseRfc3339 } from '../../lib/time/timestamp.ts'
+import { anyCharacter } from '../support/any-character.ts'
 
 const naive: [input: string, output: string][] = [
   ['2025-03-01T10:00:00', '2025-03-01T10:00:00'],
@@ -157,5 +158,5 @@ test('property: the canonical form is a fixed point and keeps the microseconds',
 })
 
 test('property: no text makes it throw', () => {
-  fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseInstant(text)))
+  fc.assert(fc.property(fc.string({ unit: anyCharacter }), (text) => void parseInstant(text)))
 })

@@ -17,6 +17,7 @@ import { annotated, objectName, openingOf, yamlText } from '../../lib/profile/ex
 import { securityContextPatch } from '../../lib/profile/export/security-context.ts'
 import { yamlStream } from '../../lib/profile/export/stream.ts'
 import { commentedOut, withEscapes } from '../../lib/text/commented-out.ts'
+import { anyCharacter } from '../support/any-character.ts'
 import { depth } from '../support/depth.ts'
 import { readPolicies } from '../support/policies.ts'
 import { judgedContainer, profileOf, recommendation } from '../support/profiles.ts'
@@ -39,7 +40,7 @@ const hostile = fc
       fc.constantFrom(
         ...['true', 'no', '~', '1e3', '0x_', '&a', '*a', '!!str', '{', '}', ']', '|', '>', '@', '`', '\u202e'],
       ),
-      fc.string({ unit: 'binary', maxLength: 5 }),
+      fc.string({ unit: anyCharacter, maxLength: 5 }),
     ),
     { minLength: 1, maxLength: 6 },
   )

@@ -13,6 +13,7 @@ import { routes } from '../../handlers/router.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
 import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import type { Scope } from '../../lib/openapi/declare.ts'
+import { anyCharacter } from '../support/any-character.ts'
 import {
   type Broker,
   connectTo,
@@ -118,7 +119,7 @@ const DEPTHS = [50, 99, 100, 101, 1_000, 20_000]
 const hostile: fc.Arbitrary<Text> = either<Text>(
   [80, fc.constantFrom(...HOSTILE, '').map((text) => [text])],
   [15, fc.json({ maxDepth: 3 }).map((text) => [text])],
-  [15, fc.string({ unit: 'binary', maxLength: 30 }).map((text) => [JSON.stringify(text)])],
+  [15, fc.string({ unit: anyCharacter, maxLength: 30 }).map((text) => [JSON.stringify(text)])],
   [
     25,
     fc
@@ -658,7 +659,7 @@ function bodyText(path: string): fc.Arbitrary<Text> {
     [120, right],
     [6, wrong],
     [10, hostile],
-    [4, fc.string({ unit: 'binary', maxLength: 60 }).map((text) => [text])],
+    [4, fc.string({ unit: anyCharacter, maxLength: 60 }).map((text) => [text])],
     [
       1,
       fc.constantFrom<Text[]>(
@@ -719,7 +720,7 @@ const PARAMETERS = values`
 const parameter = either<Text>(
   [1, fc.constantFrom(...DIGESTS).map((text) => [text])],
   [12, fc.constantFrom(...PARAMETERS, '').map((text) => [text])],
-  [2, fc.string({ unit: 'binary', maxLength: 20 }).map((text) => [encodeURIComponent(text)])],
+  [2, fc.string({ unit: anyCharacter, maxLength: 20 }).map((text) => [encodeURIComponent(text)])],
   [1, fc.constantFrom(300, 3_000, 10_000, 20_000).map((times) => [repeat('x', times)])],
   [1, fc.constantFrom(300, 1_000).map((times) => [repeat('%f0%9f%98%80', times)])],
 )

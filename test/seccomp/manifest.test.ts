@@ -6,6 +6,7 @@ import { jsonOf, yamlTextOf } from '../../lib/seccomp/export.ts'
 import { ACTIONS, type ExportOptions } from '../../lib/seccomp/export-options.ts'
 import { editedNames } from '../../lib/seccomp/manifest.ts'
 import { allowedOf, isSyscallName } from '../../lib/seccomp/names.ts'
+import { anyCharacter } from '../support/any-character.ts'
 import { readPolicies } from '../support/policies.ts'
 import { RUNS } from '../support/runs.ts'
 
@@ -75,7 +76,7 @@ const ODD = [
 ]
 const text = fc.oneof(
   fc.constantFrom(...ODD),
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: anyCharacter, maxLength: 20 }),
   fc.string({ unit: 'grapheme', maxLength: 20 }),
 )
 const syscall = fc.stringMatching(/^[a-z][a-z0-9_]{0,5}$/)

@@ -1,6 +1,7 @@
 /** Generates values that a JSON schema of the OpenAPI document allows. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { anyCharacter } from './any-character.ts'
 import { document } from './contract.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
@@ -12,13 +13,13 @@ const made = new Map<string, fc.Arbitrary<unknown>>()
 /** Texts of any kind: escapes, control characters, and more characters than most columns hold. */
 const anyText = fc.oneof(
   { weight: 4, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) },
-  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }) },
+  { weight: 2, arbitrary: fc.string({ unit: anyCharacter, maxLength: 20 }) },
   { weight: 1, arbitrary: fc.constantFrom('', ' ', '\0', '\u202e', '1', 'x'.repeat(5_000)) },
 )
 
 /** U+0000 is excluded, since the schema of an arbitrary value cannot forbid it. */
 const hasNull = (value: unknown) => JSON.stringify(value)?.includes('\\u0000') ?? false
-const anything = fc.jsonValue({ maxDepth: 3, stringUnit: 'binary' }).filter((value) => !hasNull(value))
+const anything = fc.jsonValue({ maxDepth: 3, stringUnit: anyCharacter }).filter((value) => !hasNull(value))
 const anyObject = fc.dictionary(fc.string({ maxLength: 10 }), anything, { maxKeys: 3 })
 
 /** Values of a parameter or of any part of a body. */
