@@ -1,5 +1,5 @@
 /**
- * The plan of every statement that serves a list or a look-up, on tables with tens of thousands of rows. It is taken
+ * The plan of every statement that serves a list or a look-up, on tables with ten thousand rows or more. It is taken
  * while the route runs, in the session of the route, for the given parameters and as a generic plan.
  */
 import assert from 'node:assert/strict'
@@ -14,7 +14,7 @@ import { writeCursor } from '../../lib/http/request/cursor.ts'
 import { PAGE_COMPONENTS } from '../../lib/supply-chain/cyclonedx.ts'
 import { startApp } from '../support/app.ts'
 
-const ROWS = 20_000
+const ROWS = 10_000
 /** Rows of one pod: more than two pages. */
 const BIG = 11_000
 /** More rows than a pod, an address or a document has, and far fewer than a table. */
