@@ -12,7 +12,7 @@ import { depth } from '../support/depth.ts'
 import { history, MINUTES, minute, minutes, pairs } from './minutes.ts'
 import { culprit, type Fields, type Row, unique } from './posts.ts'
 
-const RUNS = depth(25, 200)
+const RUNS = depth(15, 200)
 const MINUTE_SECS = 60
 const BUCKET_SECS = 300
 /** Each history has its own minutes, one after another. */

@@ -523,14 +523,14 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: the answer is that o
         assertSized(await sizing(namespace, `?days=${days}`), inWindow([...stored.values()], days, nowSecs()))
       }
     }),
-    { numRuns: depth(10, 300) },
+    { numRuns: depth(7, 300) },
   )
 })
 
 test('GET /compute/workloads/{namespace}/{kind}/{name} 200: posts and passes of the job at the same time count each minute once', async () => {
   const namespace = newNamespace()
   await pod(namespace, 'web-1')
-  const rows = Array.from({ length: depth(40, 400) }, (_, i) =>
+  const rows = Array.from({ length: depth(30, 400) }, (_, i) =>
     observed({ pod: 'web-1', at: nowSecs() - (nowSecs() % 60) - i * 300, secs: 240, cpuAvg: i }),
   )
   await drawLines(rows.at(-1)!.at - HOUR)

@@ -102,7 +102,7 @@ test('answers are the same before and after waits are moved and forgotten, whene
         assert.equal(await count(), 0)
       }
     }),
-    { numRuns: depth(15, 200) },
+    { numRuns: depth(10, 200) },
   )
   assert.ok(forgotten > 0)
 })

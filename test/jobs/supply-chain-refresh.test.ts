@@ -353,7 +353,7 @@ test('the summary is that of all stored rows after any changes in any order', as
         }
       }
     }),
-    { numRuns: depth(15, 120) },
+    { numRuns: depth(10, 120) },
   )
 })
 

@@ -25,7 +25,7 @@ import { component, finding, storeFindings, storeSbom } from '../support/supply-
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.
 type Json = any
 
-const CASES = depth(15, 300)
+const CASES = depth(10, 300)
 const app = await startApp()
 const { sql } = app
 

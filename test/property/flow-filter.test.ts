@@ -18,7 +18,7 @@ const app = await startApp()
 
 /** Filters put to each store. */
 const FILTERS = 10
-const STORES = depth(12, 1_000)
+const STORES = depth(8, 1_000)
 
 const order: fc.Arbitrary<Query> = fc.constantFrom<Query>([], [['order', 'newest']], [['order', 'oldest']])
 

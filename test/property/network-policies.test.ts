@@ -128,7 +128,7 @@ test('policies from posted pods, services and flows are those from the same fact
       assert.equal(json.denied, 0, text)
       assert.equal(json.policies.length, workloads.length)
     }),
-    { numRuns: depth(30, 1_000) },
+    { numRuns: depth(20, 1_000) },
   )
   assert.ok(rules > 100, `${rules} rules`)
 })

@@ -107,8 +107,8 @@ async function postSbom(api: string): Promise<number> {
   ).status
 }
 
-describe('npm run build', { timeout: 900_000 }, () => {
-  test('lets a running broker keep the files that it was started from', { skip: onlyFull }, async (t) => {
+describe('npm run build', { timeout: 900_000, skip: onlyFull }, () => {
+  test('lets a running broker keep the files that it was started from', async (t) => {
     await build(t)
     const { api } = await started(t, ['node', 'dist/lib/server.js'])
     const worker = readFileSync(at('lib/supply-chain/worker.ts'))
@@ -119,7 +119,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     writeFileSync(at('lib/supply-chain/worker.ts'), worker)
   })
 
-  test('does nothing, and needs no compiler, when the sources did not change', { skip: onlyFull }, async (t) => {
+  test('does nothing, and needs no compiler, when the sources did not change', async (t) => {
     await build(t)
     const made = statSync(at('dist/lib/server.js'))
     renameSync(at('node_modules/typescript'), at('node_modules/away'))
@@ -174,7 +174,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.deepEqual([values.stdout, values.status], [':4\n', 0])
   })
 
-  test('notices added, changed and removed files, SQL too', { skip: onlyFull }, async (t) => {
+  test('notices added, changed and removed files, SQL too', async (t) => {
     writeFileSync(at('lib/added.ts'), 'export const ADDED = 1\n')
     writeFileSync(at('sql/functions/999_added.sql'), 'select 1;\n')
     await build(t)
@@ -190,7 +190,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.ok(!existsSync(at('dist/sql/functions/999_added.sql')))
   })
 
-  test('leaves the previous build when it fails', { skip: onlyFull }, async (t) => {
+  test('leaves the previous build when it fails', async (t) => {
     writeFileSync(at('lib/broken.ts'), "export const BROKEN: number = 'no number'\n")
     assert.match(await build(t, false), /broken\.ts/)
     rmSync(at('lib/broken.ts'))
@@ -199,7 +199,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.ok(existsSync(at('dist/sql/migrations/0001_pods.sql')))
   })
 
-  test('builds again when a file is missing', { skip: onlyFull }, async (t) => {
+  test('builds again when a file is missing', async (t) => {
     rmSync(at('dist/lib/version.js'))
     rmSync(at('dist/sql/migrations/0001_pods.sql'))
     await build(t)
@@ -210,7 +210,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.ok(existsSync(at('dist/sql/migrations/0001_pods.sql')))
   })
 
-  test('succeeds twice at the same time, with a complete build', { skip: onlyFull }, async (t) => {
+  test('succeeds twice at the same time, with a complete build', async (t) => {
     appendFileSync(at('lib/version.ts'), '// changed\n')
     await Promise.all([build(t), build(t)])
     const names = readdirSync(at('.build'))
@@ -221,7 +221,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.deepEqual(readdirSync(at('dist/sql/migrations')), readdirSync(at('sql/migrations')))
   })
 
-  test('replaces the folder of an older release', { skip: onlyFull }, async (t) => {
+  test('replaces the folder of an older release', async (t) => {
     rmSync(at('dist'), { recursive: true })
     // Older releases had a folder and no link.
     const { closed } = run(t, ['mkdir', '-p', 'dist/lib'])
@@ -232,7 +232,7 @@ describe('npm run build', { timeout: 900_000 }, () => {
     assert.ok(!existsSync(at('dist/lib/old.js')))
   })
 
-  test(`keeps the last ${KEPT_BUILDS} builds`, { skip: onlyFull }, async (t) => {
+  test(`keeps the last ${KEPT_BUILDS} builds`, async (t) => {
     for (let i = 0; i < KEPT_BUILDS + 3; i++) {
       const { closed } = run(t, ['mkdir', `.build/${String(i).padStart(16, '0')}`])
       await closed
@@ -282,14 +282,14 @@ describe('npm start', { timeout: 900_000 }, () => {
     assert.match(heard.output, /stopped/)
   })
 
-  test('SIGTERM to npm ends the broker', { skip: onlyFull }, async (t) => {
+  test('SIGTERM to npm ends the broker', async (t) => {
     const { child, heard, closed } = await started(t, ['npm', 'start'])
     child.kill('SIGTERM')
     assert.deepEqual(await closed, [0, null], heard.output)
     assert.match(heard.output, /"stopped"/)
   })
 
-  test('Ctrl-C ends it in order, with one message', { skip: onlyFull }, async (t) => {
+  test('Ctrl-C ends it in order, with one message', async (t) => {
     const { child, heard, closed } = await started(t, ['npm', 'start'])
     process.kill(-child.pid!, 'SIGINT')
     assert.deepEqual(await closed, [0, null], heard.output)

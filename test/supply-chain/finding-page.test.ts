@@ -355,7 +355,7 @@ test('GET /images/{digest}/vulnerabilities 200: a finding that two payloads have
 
 // ---- The cost of a page
 
-const ROWS = 20_000
+const ROWS = 10_000
 const LIMIT = 100
 
 interface Plan {
