@@ -14,9 +14,9 @@ import { BUILD, build, builtFrom, helpersWithHooks } from './test-build.mjs'
 const CONCURRENCY = Number(process.env.TEST_CONCURRENCY ?? 4)
 const NOT_BY_DEFAULT = [join('test', 'bench'), join('test', 'console')]
 /** Files of one folder that share a process. Starting Node and loading the app takes longer than most files' tests. */
-const FILES_PER_PROCESS = 10
+const FILES_PER_PROCESS = 30
 /** These start programs, measure their process or change it: each file has a process of its own. */
-const ALONE = ['chart', 'cli', 'console', 'edge', 'faults', 'install', 'limits', 'scripts']
+const ALONE = ['cli', 'console', 'edge', 'faults', 'install', 'limits', 'scripts']
   .map((name) => join('test', name))
   .concat(
     ['jobs/version-check', 'seccomp/profiles.get', 'http/body', 'traffic/memory'].map((name) =>
@@ -47,7 +47,7 @@ function together(files) {
   return [`import { describe } from 'node:test'\n`, ...helpers, ...suites].join('')
 }
 
-/** The modules that the test runner starts: files of `ALONE`, and modules in `folder` that import up to ten files. */
+/** The modules that the test runner starts: files of `ALONE`, and modules in `folder` that import up to 30 files. */
 function modules(files, folder) {
   const alone = (file) => files.length === 1 || ALONE.some((path) => file === path || file.startsWith(`${path}/`))
   const others = files.filter((file) => !alone(file))
