@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { cpus, loadavg, tmpdir, totalmem } from 'node:os'
+import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { jobs } from '../../../jobs/index.ts'
@@ -17,6 +17,7 @@ import { Posts, samplesOf } from '../profiling-compute-posts.ts'
 import { pass, TOKENS } from '../supply-chain-broker.ts'
 import { at } from '../supply-chain-dataset.ts'
 import * as bodies from './bodies.ts'
+import { busyCores } from './busy-cores.ts'
 import type { JobName, Measured, PostName, Work } from './measured.ts'
 import { Meter, type Used } from './meter.ts'
 import { DEFAULTS, RETENTION_DAYS } from './parameters.ts'
@@ -308,7 +309,7 @@ async function postScans(measurement: Measurement, site: Site): Promise<void> {
 
 export async function measure(): Promise<Omit<Measured, 'simulation'>> {
   const now = new Date()
-  const load = loadavg()[0]!
+  const load = await busyCores()
   const site = await startSite()
   const broker = await site.broker()
   try {

@@ -55,7 +55,7 @@ export interface Simulation {
   readonly nodes: number
   readonly minutes: number
   readonly replicas: number
-  /** Of the machine when it began: what else it did. */
+  /** Cores of the machine that were busy when it began. */
   readonly load: number
   /** That were due, and that were answered. */
   readonly requestsPerSecond: number
@@ -91,7 +91,7 @@ export interface Measured {
     readonly memoryGib: number
     readonly postgres: string
     readonly node: string
-    /** When it began: what else it did. */
+    /** Cores that were busy when it began. */
     readonly load: number
   }
   readonly connections: number

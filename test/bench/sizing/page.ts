@@ -11,7 +11,7 @@ export const NODES = [10, 100, 1_000, 10_000] as const
 const EXAMPLE_NODES = 250
 const MAX_COLUMNS = 120
 /** Below it a machine has its cores for the measurement. */
-const IDLE_LOAD = 1
+const IDLE_CORES = 0.2
 /** Retention in days, as an example of what to change. */
 const SHORTER = { flows: 7, edges: 30, verdicts: 7, deadPods: 7, compute: 2 } as const
 
@@ -47,9 +47,9 @@ const FIRST: Record<LimitName, string> = {
   ...{ disk: 'disk is', cores: 'cores are', 'write-ahead log': 'write-ahead log is', connections: 'connections are' },
 }
 const loadOf = (load: number) =>
-  load < IDLE_LOAD
+  load < IDLE_CORES
     ? 'It did nothing else.'
-    : `It was busy with other work (load ${load.toFixed(1)}), so that rates and times are worse than they need be.`
+    : `It was busy with other work (${load.toFixed(1)} cores), so that rates and times are worse than they need be.`
 const words: Record<LimitName, string> = {
   disk: `${size(SERVER_LIMITS.diskBytes)} of disk`,
   cores: `${SERVER_LIMITS.cores} cores`,

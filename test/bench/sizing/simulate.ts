@@ -2,9 +2,9 @@
  * Ten minutes of 10 000 nodes with one thousandth of the data: the pods of ten nodes, one on each of as many nodes.
  * Posts of nodes themselves come from all of them, as often as in a cluster.
  */
-import { loadavg } from 'node:os'
 import { openLoop, run, type Steady } from '../client.ts'
 import * as bodies from './bodies.ts'
+import { busyCores } from './busy-cores.ts'
 import { startSite } from './measure.ts'
 import type { Measured, PostName, Simulation } from './measured.ts'
 import { postsOf, unitBytes } from './model.ts'
@@ -112,7 +112,7 @@ export async function simulate(
   minutes: number,
   print: (line: string) => void,
 ): Promise<Simulation> {
-  const load = loadavg()[0]!
+  const load = await busyCores()
   const site = await startSite()
   const brokers = await Promise.all(
     Array.from({ length: REPLICAS }, () => site.broker({ JOBS: 'in-process', TELEMETRY_ENABLED: 'false' })),
