@@ -2,7 +2,8 @@
 
 sequence public.compute_history_id as bigint increment 1
 
-table public.audit_verdict
+table public.audit_verdict with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.05,
+      autovacuum_vacuum_scale_factor=0.02)
   id bigint not null generated always as identity
   policy_uid text not null
   policy_namespace text collate "C" not null
@@ -699,7 +700,8 @@ table public.flow_edge_pending
   CREATE INDEX flow_edge_pending_by_time ON public.flow_edge_pending USING btree (time_stamp)
   CREATE UNIQUE INDEX flow_edge_pending_pkey ON public.flow_edge_pending USING btree (uuid)
 
-table public.flow_edge_pod with (fillfactor=90)
+table public.flow_edge_pod with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.05,
+      autovacuum_vacuum_scale_factor=0.02, fillfactor=90)
   edge_id uuid not null
   pod_name text collate "C" not null
   last_new_at timestamp without time zone not null
@@ -745,7 +747,8 @@ table public.image_attestation with (fillfactor=80)
   CREATE INDEX image_attestation_oldest ON public.image_attestation USING btree (checked_at)
   CREATE UNIQUE INDEX image_attestation_pkey ON public.image_attestation USING btree (digest)
 
-table public.image_component
+table public.image_component with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.05,
+      autovacuum_vacuum_scale_factor=0.02)
   digest text collate "C" not null
   source text collate "C" not null
   "position" bigint not null
@@ -777,7 +780,8 @@ table public.image_cve with (fillfactor=80)
   CREATE INDEX image_cve_by_image ON public.image_cve USING btree (image_digest)
   CREATE UNIQUE INDEX image_cve_pkey ON public.image_cve USING btree (vuln_id, image_digest)
 
-table public.image_finding
+table public.image_finding with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.05,
+      autovacuum_vacuum_scale_factor=0.02)
   digest text collate "C" not null
   source text collate "C" not null
   severity smallint not null
@@ -1309,7 +1313,8 @@ table public.tier_rule
   constraint tier_rule_pkey PRIMARY KEY (is_only)
   CREATE UNIQUE INDEX tier_rule_pkey ON public.tier_rule USING btree (is_only)
 
-table public.traffic with (fillfactor=95)
+table public.traffic with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.05,
+      autovacuum_vacuum_scale_factor=0.02, fillfactor=95)
   uuid text collate "C" not null
   pod_name text collate "C"
   pod_namespace text collate "C"
