@@ -1054,7 +1054,7 @@ check('compute: a gauge that fell silent is not live, node rows stay an hour, wi
     (await latest(ns, t)).containers.map((r) => r.pod_name),
     ['young'],
   )
-  await pg.age(70)
+  await pg.age(50)
   await prune('0')
   assert.deepEqual(
     (await latest(ns, t)).containers.map((r) => r.pod_name),
@@ -1064,7 +1064,7 @@ check('compute: a gauge that fell silent is not live, node rows stay an hour, wi
     (await nodes(t)).map((n) => n.node),
     ['node-beat', 'node-pods', 'node-young'],
   )
-  await pg.age(2900)
+  await pg.age(2920)
   await sample([], { node: 'node-young' }, t)
   await prune('0')
   assert.equal((await nodes(t)).length, 3)
