@@ -1,8 +1,8 @@
--- Autovacuum waits until a fifth of a table has changed. Of fifty million flows that is ten million dead rows, about three
--- days of retention: the table and its indexes grow by as much, and readers pass over the dead entries. These tables grow
--- with the cluster, so they are vacuumed after two per cent; each time reads all indexes of the table. Rows that were only
--- added are marked as visible and frozen after five per cent, in small steps before wraparound forces a long one, and the
--- planner's statistics are at most as old. The change takes a lock under which others read and write.
+-- Autovacuum waits until a fifth of a table has changed. Of fifty million flows that is ten million dead rows, about
+-- three days of retention: the table and its indexes grow by as much. These tables grow with the cluster, so they are
+-- vacuumed after two per cent; each time reads all indexes of the table. After five per cent of new rows, pages are
+-- marked as visible to all and rows are frozen, so that this is not left to one long vacuum against wraparound. The
+-- statistics are renewed after five per cent. Others read and write under the lock that this takes.
 alter table traffic set (
   autovacuum_vacuum_scale_factor = 0.02,
   autovacuum_vacuum_insert_scale_factor = 0.05,

@@ -1,7 +1,7 @@
 /**
- * The data of the benchmark of compute, seeded by SQL: seven days of history, the last of them by the minute, the others
- * with a minute in five. The job packs and rolls up what is old. Data that is kept is brought up to now: only what is
- * missing is made.
+ * The data of the benchmark of compute, seeded by SQL: seven days of history, the last of them by the minute, the
+ * others with a minute in five. The job packs and rolls up what is old. Data that is kept is brought up to now: only
+ * what is missing is made.
  */
 import type postgres from 'postgres'
 

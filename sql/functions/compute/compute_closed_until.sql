@@ -1,6 +1,6 @@
 -- The time before which a minute posted now is late. PL/pgSQL, because it must be a statement of its own before the
--- post reads any history: until the post ends no count passes that time, no partition is made of rows that it changes and
--- no container that it found is deleted.
+-- post reads any history: until the post ends no count passes that time, no partition is made of rows that it changes
+-- and no container that it found is deleted.
 create or replace function compute_closed_until() returns timestamp
 language plpgsql
 as $$
