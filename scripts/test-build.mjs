@@ -42,9 +42,10 @@ export const sourceOf = (path) =>
   path.startsWith('.test-build/') ? path.slice('.test-build/'.length).replace(/\.js$/, '.ts') : path
 
 /** Helpers with hooks of their own, which belong to the process that imports them. */
-export const helpersWithHooks = () =>
-  readdirSync('test/support')
-    .map((name) => join('test/support', name))
+export const helpersWithHooks = (folder = join('test', 'support')) =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .map((name) => join(folder, name))
     .filter((path) => /^after\(/m.test(readFileSync(path, 'utf8')))
 
 /** Bundles everything without checking types. Returns whether it succeeded. */

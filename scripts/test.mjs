@@ -53,6 +53,7 @@ function modules(files, folder) {
   const others = files.filter((file) => !alone(file))
   const made = files.filter(alone).map(builtFrom)
   for (const directory of new Set(others.map(dirname))) {
+    refuseHelpersWithHooks(directory)
     const inDirectory = others.filter((file) => dirname(file) === directory)
     for (let from = 0; from < inDirectory.length; from += FILES_PER_PROCESS) {
       const path = join(folder, `${directory.replaceAll('/', '-')}-${from}.mjs`)
@@ -61,6 +62,12 @@ function modules(files, folder) {
     }
   }
   return made
+}
+
+/** The hooks of a helper outside test/support would run after the first file that imports it, before the others. */
+function refuseHelpersWithHooks(directory) {
+  const helpers = helpersWithHooks(directory)
+  if (helpers.length > 0) throw new Error(`${helpers.join(', ')}: a helper with hooks belongs in test/support`)
 }
 
 /**

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chartValues, readSchema, schemaAt } from '../../scripts/chart-values.ts'
-import { render, skip, type Values } from './helm.ts'
+import { render, skip, type Values } from '../support/helm.ts'
 
 /** Everything on, so that every value counts: once with an external database, once with the trial database. */
 const everything: Values = {

@@ -1,7 +1,7 @@
 /** How the chart reads memory limits in different notations. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { render, skip } from './helm.ts'
+import { render, skip } from '../support/helm.ts'
 import { container, environment, manifestsOf } from './rendered.ts'
 
 if (skip) test('memory limits in every spelling', { skip }, () => {})

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { load } from 'js-yaml'
 import { jobs } from '../../jobs/index.ts'
 import { CHART, readValues } from '../../scripts/chart-values.ts'
-import { notes, refusal, render, skip, type Values } from './helm.ts'
+import { notes, refusal, render, skip, type Values } from '../support/helm.ts'
 import { container, environment, type Json, type Manifest, manifestsOf, podTemplate } from './rendered.ts'
 import { faults } from './restricted.ts'
 

@@ -8,8 +8,8 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { CHART } from '../../scripts/chart-values.ts'
+import { skip } from '../support/helm.ts'
 import { startStub } from '../support/stub.ts'
-import { skip } from './helm.ts'
 
 const VALUES = ['image.yaml', 'toggles/supplychain.yaml'].flatMap((name) => [
   '--values',
