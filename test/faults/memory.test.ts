@@ -20,6 +20,8 @@ import { onlyFull } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 
 const CLIENTS = 64
+/** Each list is 70 MB: with 64 clients the peak of memory is the same, and the test takes six times as long. */
+const POD_CLIENTS = 24
 const HEAP_MB = 160
 const BUDGET_MB = 100
 const INBOX_MB = 16
@@ -186,7 +188,7 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     await checkMemory(t)
   })
 
-  test('64 clients request all flows of a pod at once, one of them slow: each list is whole or refused, or the slow reader is cut', async (t) => {
+  test(`${POD_CLIENTS} clients request all flows of a pod at once, one of them slow: each list is whole or refused, or the slow reader is cut`, async (t) => {
     const url = `${broker.url}/pod/traffic/busy`
     let resume = () => {}
     const paused = new Promise<void>((resolve) => {
@@ -194,9 +196,9 @@ describe(`with a heap of ${HEAP_MB} MiB and a read budget of ${BUDGET_MB} MiB`, 
     })
     t.after(resume)
     const slow = orCut(readList(url, paused))
-    const quick = Array.from({ length: CLIENTS - 1 }, () => readList(url))
+    const quick = Array.from({ length: POD_CLIENTS - 1 }, () => readList(url))
     // The slow reader may be cut, since it reads nothing until the others have finished.
-    await until('all are answered', () => [...broker.statuses.values()].reduce((sum, n) => sum + n, 0) >= CLIENTS)
+    await until('all are answered', () => [...broker.statuses.values()].reduce((sum, n) => sum + n, 0) >= POD_CLIENTS)
     resume()
     const all = await Promise.all([slow, ...quick])
     for (const outcome of all) if (outcome) checkList(outcome, POD_ROWS)

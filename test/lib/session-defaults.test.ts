@@ -259,10 +259,6 @@ const HARMLESS: [what: string, defaults: Defaults][] = [
       },
       ...{
         random_page_cost: '1000',
-        jit: 'on',
-        jit_above_cost: '0',
-        jit_inline_above_cost: '0',
-        jit_optimize_above_cost: '0',
       },
     },
   ],
