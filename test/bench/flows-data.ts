@@ -1,6 +1,6 @@
 /** The data of the benches of flows: 50 nodes, 2 000 workloads and flows over 40 000 edges, counted. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbedded } from '../../lib/db/embedded/index.ts'
@@ -13,12 +13,15 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 
 /** The flows of an edge are those of 5 times 5 pods, which are replaced again and again. */
 const EDGES = 40_000
-const WORKLOADS = 2_000
+export const WORKLOADS = 2_000
+export const PODS = 5 * WORKLOADS
+export const NODES = 50
+/** Of the pods that live now. */
+export const newestGeneration = (flows: number) => Math.ceil(flows / EDGES / 25) - 1
 
 /** Five pods a workload, 40 namespaces; of the 20 edges of a workload 14 are to workloads, 2 to services, 4 go out. */
 function dataOf(flows: number): string[] {
-  const generations = Math.ceil(flows / EDGES / 25)
-  const newest = generations - 1
+  const newest = newestGeneration(flows)
   return [
     `create function bench_ip(generation int, pod int) returns text language sql immutable
    as $$ select '10.' || generation || '.' || pod / 256 || '.' || pod % 256 $$`,
@@ -70,25 +73,38 @@ function dataOf(flows: number): string[] {
   ]
 }
 
-/**
- * Starts a database with the data, kept in `data` if that is given and made already. `stop` ends it.
- */
-export async function startFlows(flows: number, data: string | undefined) {
-  const dataDir = data ?? mkdtempSync(join(tmpdir(), 'broker-flows-'))
-  const isMade = existsSync(join(dataDir, 'made'))
+/** Starts the database in a folder, and makes the data if it has none. */
+export async function openFlows(flows: number, dataDir: string) {
   const server = await startEmbedded({ dataDir, log: noLog })
-  process.once('exit', () => data ?? rmSync(dataDir, { recursive: true, force: true }))
   await migrate({ connection: server.options, log: noLog })
   const sql = openPool(server.options, { max: 1, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
   const [stored] = await sql<{ any: boolean }[]>`select exists (select from traffic) as any`
-  if (!isMade && !stored!.any) {
+  if (!stored!.any) {
     const startedAt = performance.now()
+    await sql.unsafe("set synchronous_commit = off; set maintenance_work_mem = '1GB'")
     const statements = dataOf(flows)
     for (const text of statements.slice(0, -1)) await sql.unsafe(text)
     await withoutIndexes(sql, 'traffic', async () => void (await sql.unsafe(statements.at(-1)!)))
     await sql.unsafe('vacuum analyze')
-    print(`made in ${Math.round((performance.now() - startedAt) / 1_000)} s`)
+    print(`${flows} flows made in ${Math.round((performance.now() - startedAt) / 1_000)} s`)
   }
+  return {
+    sql,
+    stop: async () => {
+      await sql.end({ timeout: 1 })
+      await server.stop()
+    },
+  }
+}
+
+/**
+ * Starts a database with the data and counts its edges; kept in `data` if that is given, and made already. `stop` ends
+ * it.
+ */
+export async function startFlows(flows: number, data: string | undefined) {
+  const dataDir = data ?? mkdtempSync(join(tmpdir(), 'broker-flows-'))
+  process.once('exit', () => data ?? rmSync(dataDir, { recursive: true, force: true }))
+  const { sql, stop } = await openFlows(flows, dataDir)
   await sql`update flow_edge_cursor set time_stamp = '-infinity', uuid = '' where next_tx = '0'`
   const startedAt = performance.now()
   const counted = spawnSync(process.execPath, ['dist/jobs/run.js', 'flow-edges'], {
@@ -101,11 +117,5 @@ export async function startFlows(flows: number, data: string | undefined) {
   const countedSecs = Math.round((performance.now() - startedAt) / 1_000)
   print(`${JSON.stringify(edges)} counted in ${countedSecs} s, exit ${counted.status}`)
   await sql.unsafe('vacuum analyze')
-  return {
-    dataDir,
-    stop: async () => {
-      await sql.end({ timeout: 1 })
-      await server.stop()
-    },
-  }
+  return { dataDir, stop }
 }

@@ -242,6 +242,24 @@ describe('daily partitions', () => {
     assert.deepEqual([await rowsOf('compute_minute_other'), await rowsOf('compute_minute')], [0, 2])
   })
 
+  test('a read that begins while rows move into their partition has them all', async () => {
+    for (const table of ['compute_minute', 'compute_folded'] as const) {
+      const store = table === 'compute_minute' ? post : postFolded
+      await store(
+        sql,
+        [-2, 0].map((days) => ({ container: 1, at: noon(days) })),
+      )
+      let read: Promise<number> | undefined
+      await sql.begin(async (tx) => {
+        const [days] = await tx`select moved::int from compute_make_days(${table}, '2020-01-01', 1000)`
+        assert.equal(days!.moved, 2)
+        read = rowsOf(table)
+        await until('the read waits', async () => (await waiting(sql)) > 0)
+      })
+      assert.equal(await read, 2)
+    }
+  })
+
   test('a pass that cannot lock a table within two seconds leaves it to the next pass, with a warning', async () => {
     await sql.begin(async (tx) => {
       await tx`select from compute_minute_pack_other`

@@ -49,7 +49,8 @@ begin
     if not compute_lock_posts() then
       raise lock_not_available;
     end if;
-    execute format('lock table %s in share update exclusive mode', of_table::regclass);
+    -- The table itself, too: a read that only waited for the default partition would not know the new ones.
+    execute format('lock table only %s in access exclusive mode', of_table::regclass);
     execute format('lock table %s in access exclusive mode', other);
     foreach a_day in array days loop
       -- Another process may have created it.
