@@ -131,10 +131,7 @@ interface Hour {
   readonly container_id: string
   readonly hour: string
   readonly is_rolled_up: boolean
-  /**
-   * The length and revision of each pack that was read. A statement that is planned while a partition is attached may
-   * miss packs; then these differ from what is there when the hour is written.
-   */
+  /** The length and revision of each pack that was read: a pack that was not read is never replaced. */
   readonly packs: string[]
   /** By their length. */
   readonly minutes: Map<string, Cells>
@@ -145,7 +142,8 @@ interface Hour {
   rows: Cells | null
 }
 
-async function hoursOf(found: readonly Found[]): Promise<Hour[]> {
+/** The hours that were found, without those of which a pack cannot be read: their minutes stay as they are. */
+async function hoursOf(found: readonly Found[], onUnreadable: (hour: Found, error: unknown) => void): Promise<Hour[]> {
   const hours = new Map<string, Hour>()
   const hourOf = ({ container_id, hour }: Found) => hours.get(`${container_id} ${hour}`)!
   for (const one of found)
@@ -154,20 +152,32 @@ async function hoursOf(found: readonly Found[]): Promise<Hour[]> {
         ...{ container_id: one.container_id!, hour: one.hour, is_rolled_up: one.is_rolled_up, packs: [] },
         ...{ minutes: new Map(), minutePacks: new Map(), foldedPack: null, minuteKeys: new Set(), rows: null },
       })
+  const unreadable = new Set<Hour>()
   const slice = new Slice()
   for (const one of found) {
-    const base64 = () => unpack(Buffer.from(one.data!, 'base64'))
-    if (one.revision !== null) hourOf(one).packs.push(`${one.resolution_secs} ${one.revision}`)
     if (one.kind === 'minutes') hourOf(one).minutes.set(one.resolution_secs, cellsOfText(one.data!))
-    else if (one.kind === 'minute pack') hourOf(one).minutePacks.set(one.resolution_secs, base64())
     else if (one.kind === 'rows') hourOf(one).rows = cellsOfText(one.data!)
-    else if (one.kind === 'folded pack') {
-      hourOf(one).foldedPack = base64()
-      hourOf(one).minuteKeys = new Set(JSON.parse(one.minute_keys!))
-    }
+    else if (one.revision !== null)
+      try {
+        addPack(hourOf(one), one)
+      } catch (error) {
+        unreadable.add(hourOf(one))
+        onUnreadable(one, error)
+      }
     if (slice.isOver) await slice.next()
   }
-  return [...hours.values()]
+  return [...hours.values()].filter((hour) => !unreadable.has(hour))
+}
+
+/** @throws the error of zlib if the pack cannot be read */
+function addPack(hour: Hour, { kind, resolution_secs, data, revision, minute_keys }: Found): void {
+  const cells = unpack(Buffer.from(data!, 'base64'))
+  hour.packs.push(`${resolution_secs} ${revision}`)
+  if (kind === 'minute pack') hour.minutePacks.set(resolution_secs, cells)
+  else {
+    hour.foldedPack = cells
+    hour.minuteKeys = new Set(JSON.parse(minute_keys!))
+  }
 }
 
 /** The second of its hour at which a row is, of a time as PostgreSQL prints it. */
@@ -239,12 +249,22 @@ async function packsOf(hours: readonly Hour[]): Promise<object> {
 
 /** Packs and rolls up the hours of a few containers; each call continues where the last one ended. */
 export function packHours(context: JobContext): () => Promise<Batch> {
-  const { db } = context
+  const { db, log } = context
   let after = '0'
+  const warned = new Set<string>()
+  /** The first hour of a container is read again with each batch. */
+  const onUnreadable = ({ container_id, hour }: Found, error: unknown) => {
+    if (warned.has(container_id!)) return
+    warned.add(container_id!)
+    log.error(
+      { job: 'compute-fold', container: container_id, hour, err: error },
+      'a pack of history cannot be read: this hour of the container, and later ones, are not packed',
+    )
+  }
   return shrinking(CONTAINERS_AT_ONCE, async (containers) => {
     const found = await db.job((sql) => read(sql, context, after, containers))
     const { container_id: last, data: isHeld } = found.find(({ kind }) => kind === 'batch')!
-    const hours = await hoursOf(found)
+    const hours = await hoursOf(found, onUnreadable)
     if (hours.length === 0) {
       after = last ?? after
       return { isHeld: isHeld === 'true', rows: 0, isLast: last === null }

@@ -28,7 +28,7 @@ import { abortedAfter, inside, startScene, waiting } from './scene.ts'
 const HOUR = 3_600
 const DAY = 24 * HOUR
 const scene = await startScene(computeFold)
-const { run, count, sql } = scene
+const { run, count, sql, logged } = scene
 const { config } = scene.context()
 
 /** The start of the current hour, read once, so that the tests stay right when the hour changes during the run. */
@@ -354,7 +354,6 @@ describe('late minutes', () => {
     await run()
     await post(sql, at(NOW - 3 * HOUR + 120))
     const { db } = scene.context()
-    // A statement that is planned while a partition is attached may miss its rows.
     const missing = async (statement: never) => {
       const rows = (await db.job(statement)) as unknown as { kind?: string }[]
       return rows.filter(({ kind }) => kind !== 'minute pack')
@@ -373,6 +372,25 @@ describe('late minutes', () => {
     assert.equal((await run({ db: { job: late } as unknown as Database })).rows, 2)
     assert.equal(isLate, false)
     assert.deepEqual(await forms(sql), { rows: 0, packed: 4, folded: 0 })
+  })
+
+  test('a pack that cannot be read stays, with its later hours; other containers are packed', async () => {
+    const hours = [NOW - 4 * HOUR, NOW - 3 * HOUR]
+    const minutes = (container: number) => hours.flatMap((hour) => at(hour)).map((one) => ({ ...one, container }))
+    await post(sql, minutes(1))
+    await run()
+    await sql`update compute_minute_pack set data = '\xffff' where ts = (select min(ts) from compute_minute_pack)`
+    await post(sql, at(...hours.map((hour) => hour + 60)))
+    await post(sql, minutes(2))
+    logged.length = 0
+    assert.equal((await run()).rows, 2)
+    assert.deepEqual(await forms(sql), { rows: 2, packed: 4, folded: 0 })
+    const errors = logged.filter(({ level }) => level === 50)
+    assert.deepEqual(
+      errors.map(({ msg, container }) => [msg, container]),
+      [['a pack of history cannot be read: this hour of the container, and later ones, are not packed', '1']],
+    )
+    logged.length = 0
   })
 
   test('a pass waits for open posts before it packs their minutes', async () => {
