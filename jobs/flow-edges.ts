@@ -10,6 +10,8 @@ const MARGIN_SECS = 300
 const FLOWS_AT_ONCE = 5_000
 /** Edges that a pass looks at for retention. */
 const LOOKED_AT = 1_000
+/** Pods whose labels became known, or that are forgotten, in a pass. */
+const PODS_AT_ONCE = 10_000
 /** Ten million flows. */
 const MAX_BATCHES = 2_000
 
@@ -71,7 +73,9 @@ export const flowEdges: Job = {
     const days = config.flowEdgeRetentionDays
     const expire = () =>
       step(context, (sql) => sql`expire_flow_edges(case when h.is_held then ${days}::int end, ${LOOKED_AT})`)
-    return inSequence([renumber, count, recordBackends, ...(days === 0 ? [] : [expire])])
+    const tendPods = () =>
+      step(context, (sql) => sql`tend_flow_pods(case when h.is_held then ${PODS_AT_ONCE}::int end)`)
+    return inSequence([renumber, count, recordBackends, ...(days === 0 ? [] : [expire]), tendPods])
   },
 
   async count(context) {

@@ -672,6 +672,7 @@ table public.flow_edge_cursor with (fillfactor=50)
   swept_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid
   open_secs double precision
   complete_since timestamp without time zone not null default '-infinity'::timestamp without time zone
+  pods_since timestamp without time zone not null default 'infinity'::timestamp without time zone
   constraint flow_edge_cursor_is_only_check CHECK (is_only)
   constraint flow_edge_cursor_pkey PRIMARY KEY (is_only)
   CREATE UNIQUE INDEX flow_edge_cursor_pkey ON public.flow_edge_cursor USING btree (is_only)
@@ -707,6 +708,21 @@ table public.flow_edge_pod with (autovacuum_analyze_scale_factor=0.05, autovacuu
   last_new_at timestamp without time zone not null
   constraint flow_edge_pod_pkey PRIMARY KEY (edge_id, pod_name)
   CREATE UNIQUE INDEX flow_edge_pod_pkey ON public.flow_edge_pod USING btree (edge_id, pod_name)
+
+table public.flow_pod with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.05,
+      autovacuum_vacuum_scale_factor=0.02, fillfactor=90)
+  pod_namespace text collate "C" not null
+  pod_name text collate "C" not null
+  workload_kind text collate "C" not null
+  workload_name text collate "C" not null
+  first_flow_at timestamp without time zone not null
+  last_flow_at timestamp without time zone not null
+  is_labelled boolean not null
+  constraint flow_pod_pkey PRIMARY KEY (pod_namespace, pod_name, workload_kind, workload_name)
+  CREATE INDEX flow_pod_by_last_flow ON public.flow_pod USING btree (last_flow_at)
+  CREATE UNIQUE INDEX flow_pod_pkey ON public.flow_pod USING btree (pod_namespace, pod_name, workload_kind,
+      workload_name)
+  CREATE INDEX flow_pod_without_labels ON public.flow_pod USING btree (first_flow_at) WHERE (NOT is_labelled)
 
 table public.image with (fillfactor=80)
   digest text collate "C" not null
@@ -2163,6 +2179,8 @@ function public.syscall_senders(of_pod text, of_namespace text, sent_at timestam
       integer) language sql stable parallel safe
 
 function public.tag_of_reference(reference text) returns text language sql immutable parallel safe
+
+function public.tend_flow_pods(at_once integer) returns bigint language sql strict
 
 function public.tier_of(is_live boolean, severity integer, is_fixable boolean, is_hot boolean, is_exposed boolean)
       returns smallint language sql immutable parallel safe

@@ -60,7 +60,12 @@ export function deleteLabels({ db, signal }: JobContext, days: number): Promise<
   deleted as (
     delete from pod_labels r using locked l
     where r.pod_namespace = l.pod_namespace and r.pod_name = l.pod_name and r.since = l.since
-    returning 1)
+    returning r.pod_namespace, r.pod_name),
+  -- Flows may still name the pod as their peer.
+  unlabelled as (
+    update flow_pod p set is_labelled = false
+    from (select distinct d.pod_namespace, d.pod_name from deleted d) d
+    where p.pod_namespace = d.pod_namespace and p.pod_name = d.pod_name and p.is_labelled)
   select h.is_held, (select count(*)::int from deleted) as rows, l.pod_namespace as namespace, l.pod_name as pod,
          l.since::text
   from held h

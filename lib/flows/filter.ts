@@ -28,7 +28,8 @@ export type Side = 'either' | 'from' | 'to'
 type Comparison = { readonly pod: string; readonly peer: string } | { readonly flow: string }
 
 const TEXTS = 'array(select json_array_elements_text($values::text::json))'
-const records = (columns: string) => `json_to_recordset($values::text::json) as v(${columns})`
+/** The values as rows `v` of these columns. */
+export const records = (columns: string) => `json_to_recordset($values::text::json) as v(${columns})`
 
 /** Of the labels and the node of a pod, what was known by the time of the flow; no row where nothing was recorded. */
 const known = (namespace: string, name: string, what: string) => `(

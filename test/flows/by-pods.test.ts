@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { flowEdges } from '../../jobs/flow-edges.ts'
+import type { Condition } from '../../lib/flows/filter.ts'
 import type { FlowQuery } from '../../lib/flows/read.ts'
 import { MAX_PODS, readReporters } from '../../lib/flows/reporters.ts'
 import { startApp } from '../support/app.ts'
@@ -18,7 +19,12 @@ const reportersOf = (query: FlowQuery) => readReporters(app.db.read, query, null
 const podsOf = async (query: FlowQuery) => (await reportersOf(query))?.pods.toSorted()
 
 /** Stores flows that are minutes apart, the newest an hour ago; the last ones of each pod go to port 5432. */
-async function store(pod: string | null, flows: number, ofDb: number, { peer = 'service', ago = '1 hour' } = {}) {
+async function store(
+  pod: string | null,
+  flows: number,
+  ofDb: number,
+  { peer = 'service', kind = 'service', ago = '1 hour' } = {},
+) {
   await sql`
     insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
                          traffic_in_out_port, decision, time_stamp, peer_kind, peer_namespace, peer_name,
@@ -27,7 +33,7 @@ async function store(pod: string | null, flows: number, ofDb: number, { peer = '
            'EGRESS', '10.0.' || n / 250 || '.' || n % 250,
            case when n < ${ofDb}::int then '5432' else '443' end, 'ALLOW',
            now() at time zone 'utc' - ${ago}::text::interval - (${flows}::int - n) * interval '1 minute',
-           ${peer || null}::text, 'shop', ${peer || null}::text, 'Deployment', ${pod}::text
+           ${peer === '' ? null : kind}::text, 'shop', ${peer || null}::text, 'Deployment', ${pod}::text
     from generate_series(0, ${flows}::int - 1) n`
 }
 
@@ -41,10 +47,10 @@ async function pass(windowSecs = 0): Promise<void> {
 }
 
 beforeEach(async () => {
-  await sql`truncate traffic, flow_edge, flow_edge_pod, flow_edge_pending`
+  await sql`truncate traffic, flow_edge, flow_edge_pod, flow_edge_pending, flow_pod, pod_labels`
   await sql`
     update flow_edge_cursor set next_tx = pg_current_xact_id(), time_stamp = null, uuid = null, open_secs = null,
-                                complete_since = '-infinity'`
+                                complete_since = '-infinity', pods_since = '-infinity'`
 })
 
 const SIZES: Sizes[] = [
@@ -53,18 +59,32 @@ const SIZES: Sizes[] = [
   { first: 2, next: 30, rows: 10 },
 ]
 /** In both orders, in steps of several sizes. */
-async function assertSame(): Promise<void> {
+async function assertSame(subject = 'port', value = '5432'): Promise<void> {
   for (const order of ['newest', 'oldest'])
     for (const sizes of SIZES)
       await assertSameByPods(
         app,
         [
-          ['port', '5432'],
+          [subject, value],
           ['order', order],
         ],
         sizes,
       )
 }
+
+const byPod = (...wanted: Condition['wanted']): FlowQuery => ({
+  ...newest,
+  filter: [{ subject: 'pod', side: 'either', wanted, excluded: [] }],
+})
+const byLabel: FlowQuery = {
+  ...newest,
+  filter: [{ subject: 'label', side: 'either', wanted: [{ key: 'app', value: 'db' }], excluded: [] }],
+}
+/** Labels of a pod since so many days ago. */
+const label = (pod: string, days: number, app = 'db') => sql`
+  insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
+  values ('shop', ${pod}, ${daysAgo(days)}::text::timestamp, ${sql.json({ app })}, 'node-1')`
+const podsSince = (value: string) => sql`update flow_edge_cursor set pods_since = ${value}::text::timestamp`
 
 test('GET /flows 200: a rare filter reads the pods of its edges only, and finds what all flows have', async () => {
   await store('a', 20, 7)
@@ -139,6 +159,79 @@ test('GET /flows 200: while edges are counted for the first time, and after a re
   assert.equal(await podsOf(newest), undefined)
   await sql`update flow_edge_cursor set time_stamp = null, uuid = null`
   assert.deepEqual(await podsOf(newest), ['a'])
+})
+
+test('GET /flows 200: a pod is found by itself and by the edges of its workload, also by the beginning of its name', async () => {
+  await store('a', 20, 7, { peer: 'db-0', kind: 'pod' })
+  await store('b', 9, 0, { peer: 'db-1', kind: 'pod' })
+  await store('c', 9, 0)
+  await store('db-0', 3, 0)
+  await pass()
+  assert.deepEqual(await podsOf(byPod({ namespace: 'shop', name: 'db-0' })), ['a', 'db-0'])
+  assert.deepEqual(await podsOf(byPod({ namespace: 'shop', prefix: 'db-' })), ['a', 'b', 'db-0', 'db-1'])
+  assert.deepEqual(await podsOf(byPod({ namespace: 'other', name: 'db-0' })), [])
+  assert.deepEqual(await podsOf({ ...byPod({ namespace: 'shop', prefix: '' }), ...EVER }), [
+    'a',
+    'b',
+    'c',
+    'db-0',
+    'db-1',
+  ])
+  for (const value of ['shop/db-0', 'shop/db-*', 'other/db-0', 'shop/nobody']) await assertSame('pod', value)
+})
+
+test('GET /flows 200: pods of a label are found, with those whose labels were not recorded by their first flow', async () => {
+  await label('db-0', 3)
+  await label('db-1', 3, 'web')
+  await label('late', 0, 'web')
+  for (const peer of ['db-0', 'db-1', 'late', 'unknown']) {
+    await label(`to-${peer}`, 3, 'web')
+    await store(`to-${peer}`, 5, 1, { peer, kind: 'pod' })
+  }
+  await pass()
+  assert.deepEqual(await podsOf(byLabel), ['db-0', 'late', 'to-db-0', 'to-late', 'to-unknown', 'unknown'])
+  await assertSame('label', 'app=db')
+  // The labels of `late` are recorded from its start, after its first flow was counted.
+  await label('late', 3, 'web')
+  assert.deepEqual(await podsOf(byLabel), ['db-0', 'to-db-0', 'to-unknown', 'unknown'])
+})
+
+test('GET /flows 200: flows that were counted before pods were recorded are examined one by one', async () => {
+  const query = byPod({ namespace: 'shop', name: 'db-0' })
+  await store('a', 9, 3, { peer: 'db-0', kind: 'pod' })
+  await pass()
+  await sql`truncate flow_pod`
+  await podsSince('infinity')
+  assert.equal(await podsOf(query), undefined)
+  await pass()
+  const [since] = await sql<{ is_now: boolean }[]>`
+    select pods_since > now() at time zone 'utc' - interval '1 minute' as is_now from flow_edge_cursor`
+  assert.equal(since!.is_now, true)
+  await store('b', 9, 3, { peer: 'db-0', kind: 'pod', ago: '-1 hour' })
+  await pass()
+  const reporters = await reportersOf(query)
+  assert.deepEqual([reporters?.pods.toSorted(), reporters?.hasOlder], [['b', 'db-0'], true])
+  await assertSame('pod', 'shop/db-0')
+  // In a database without flows, all are counted with their pods.
+  await sql`truncate traffic, flow_edge, flow_edge_pod, flow_pod`
+  await podsSince('infinity')
+  await sql`update flow_edge_cursor set next_tx = '0'`
+  await store('a', 9, 3, { peer: 'db-0', kind: 'pod' })
+  await pass()
+  assert.deepEqual(await podsOf(query), ['a', 'db-0'])
+})
+
+test('GET /flows 200: a filter by pod or label that many pods may match examines all flows', async () => {
+  await sql`
+    insert into flow_pod
+    select 'shop', 'pod-' || n, '', '', now() at time zone 'utc', now() at time zone 'utc', false from generate_series(1, ${MAX_PODS}::int) n`
+  assert.equal((await podsOf(byLabel))?.length, MAX_PODS)
+  assert.equal((await podsOf(byPod({ namespace: 'shop', prefix: 'pod' })))?.length, MAX_PODS)
+  await store('pod-0', 1, 1)
+  await pass()
+  assert.equal(await podsOf(byLabel), undefined)
+  assert.equal(await podsOf(byPod({ namespace: 'shop', prefix: 'pod' })), undefined)
+  assert.deepEqual(await podsOf(byPod({ namespace: 'shop', name: 'pod-7' })), ['pod-7'])
 })
 
 test('GET /flows 200: pods are read one by one up to a limit', async () => {

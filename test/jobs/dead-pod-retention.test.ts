@@ -367,6 +367,27 @@ test('labels stay while a flow of the pod is stored of the time for which they h
   await sql`truncate traffic`
 })
 
+test('once labels of a pod are deleted, flows that name it may be from before its labels', async () => {
+  await sql`
+    insert into flow_pod
+    select 'shop', v.name, 'Deployment', 'web', now() at time zone 'utc', now() at time zone 'utc', true
+    from (values ('gone'), ('kept')) v(name)`
+  for (const [name, days] of [
+    ['gone', 40],
+    ['kept', 29],
+  ] as const)
+    await labels(name, days)
+  assert.equal((await run()).rows, 1)
+  assert.deepEqual(
+    [...(await sql`select pod_name, is_labelled from flow_pod order by pod_name`)].map((one) => ({ ...one })),
+    [
+      { pod_name: 'gone', is_labelled: false },
+      { pod_name: 'kept', is_labelled: true },
+    ],
+  )
+  await sql`truncate flow_pod`
+})
+
 test('counting includes the labels of the pods that the pass deletes', async () => {
   await labelledPod('expired', 60, { is_dead: true, time_stamp: ago(40 * DAY) })
   await sql`truncate pod_instance`

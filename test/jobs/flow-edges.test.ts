@@ -18,10 +18,11 @@ const DAY = 24 * HOUR
 
 beforeEach(async () => {
   await sql`
-    truncate traffic, pod, pod_address, pod_labels, service, service_backend, flow_edge, flow_edge_pod, flow_edge_pending`
+    truncate traffic, pod, pod_address, pod_labels, service, service_backend, flow_edge, flow_edge_pod, flow_edge_pending, flow_pod`
   await sql`
     update flow_edge_cursor
-    set next_tx = pg_current_xact_id(), time_stamp = null, uuid = null, as_of = null, looked_tx = null, looked_at = null`
+    set next_tx = pg_current_xact_id(), time_stamp = null, uuid = null, as_of = null, looked_tx = null, looked_at = null,
+        complete_since = '-infinity'`
 })
 
 interface Fields {
@@ -419,6 +420,64 @@ test('old edges are deleted unless a living pod reported one, and pods that are 
   await sql`update pod set is_dead = true`
   await run()
   assert.deepEqual(await counted(), { 3: 2 })
+})
+
+/** The pods that counted flows name, with the age of their first and last flow in days. */
+async function podsOfFlows(): Promise<string[]> {
+  const rows = await sql<{ text: string }[]>`
+    select concat_ws(' ', pod_namespace || '/' || pod_name, workload_kind || '/' || workload_name,
+                     round(extract(epoch from now() at time zone 'utc' - first_flow_at) / 86400) || '-'
+                     || round(extract(epoch from now() at time zone 'utc' - last_flow_at) / 86400),
+                     case when is_labelled then 'labelled' end) as text
+    from flow_pod order by 1`
+  return rows.map(({ text }) => text)
+}
+const labelled = (name: string, days: number) => sql`
+  insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
+  values ('shop', ${name}, ${ago(days * DAY)}::text::timestamp, '{}', 'node-1')`
+
+test('the pods of flows are recorded with each of their workloads, their first and last flow, and whether they have labels', async () => {
+  await labelled('web-1', 9)
+  await labelled('db-0', 5)
+  await store({ time_stamp: ago(8 * DAY) })
+  await store({ peer_name: 'db-1', peer_workload_name: null, peer_workload_kind: null, pod_namespace: null })
+  await run()
+  await store({ time_stamp: ago(3 * DAY), pod_workload_name: 'web-2' })
+  const late = await store(OPEN)
+  await store({ pod_name: null, peer_kind: 'service' })
+  await run()
+  await resolve(late, { peer_kind: 'pod', peer_namespace: 'shop', peer_name: 'late', peer_workload_kind: 'Job' })
+  await run()
+  assert.deepEqual(await podsOfFlows(), [
+    '/web-1 Deployment/web 0-0',
+    'shop/db-0 StatefulSet/db 8-3',
+    'shop/db-1 / 0-0',
+    'shop/late Job/ 0-0',
+    'shop/web-1 Deployment/web 8-0 labelled',
+    'shop/web-1 Deployment/web-2 3-3 labelled',
+  ])
+})
+
+test('labels that are posted after the first flow of a pod are noted, if they hold for it', async () => {
+  await store()
+  await run()
+  await labelled('db-0', 1)
+  await sql`
+    insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
+    values ('shop', 'web-1', ${ago(0)}::text::timestamp, '{}', 'node-1')`
+  await run()
+  assert.deepEqual(await podsOfFlows(), ['shop/db-0 StatefulSet/db 0-0 labelled', 'shop/web-1 Deployment/web 0-0'])
+})
+
+test('pods of flows are forgotten a day after edges may have forgotten them', async () => {
+  for (const days of [10, 8])
+    await store({ time_stamp: ago(days * DAY), pod_name: `web-${days}`, peer_kind: 'service' })
+  const keep = (flowEdgeRetentionDays: number) => ({ config: { ...scene.context().config, flowEdgeRetentionDays } })
+  await run(keep(0))
+  await run(keep(8))
+  assert.deepEqual(await podsOfFlows(), ['shop/web-8 Deployment/web 8-8'])
+  await run(keep(0))
+  assert.equal((await podsOfFlows()).length, 1)
 })
 
 // ---- Behind a service -----------------------------------------------------------------------------------------------

@@ -44,7 +44,8 @@ as $$
     union all
     select u.flow from unnumbered u where (u.flow).tx is null),
   found as materialized (
-    select (t.flow).uuid, (t.flow).time_stamp, (t.flow).pod_name as reporter, e.*, p.uuid is not null as is_pending,
+    select (t.flow).uuid, (t.flow).time_stamp, (t.flow).pod_name as reporter, (t.flow).peer_name as peer, e.*,
+           p.uuid is not null as is_pending,
            (t.flow).time_stamp >= r.open_since
              and ((t.flow).peer_kind is null and (t.flow).traffic_in_out_ip is not null
                   or (t.flow).pod_workload_name is null and (t.flow).pod_namespace is not null) as is_open
@@ -53,6 +54,38 @@ as $$
     cross join lateral edge_of_flow(t.flow) e
     left join lateral (select p.uuid from flow_edge_pending p where p.uuid = (t.flow).uuid offset 0) p on true
     where p.uuid is not null or coalesce((t.flow).first_tx, (t.flow).tx, r.next_tx) >= r.next_tx),
+  named as materialized (
+    select n.pod_namespace, n.pod_name, n.workload_kind, n.workload_name, min(n.time_stamp) as first_flow_at,
+           max(n.time_stamp) as last_flow_at
+    from (select coalesce(f.pod_namespace, '') as pod_namespace, f.reporter as pod_name,
+                 coalesce(f.pod_workload_kind, '') as workload_kind, coalesce(f.pod_workload_name, '') as workload_name,
+                 f.time_stamp
+          from found f where f.reporter is not null
+          union all
+          select coalesce(f.peer_namespace, ''), coalesce(f.peer, ''), coalesce(f.peer_workload_kind, ''),
+                 coalesce(f.peer_workload_name, ''), f.time_stamp
+          from found f where f.peer_kind = 'pod') n
+    group by n.pod_namespace, n.pod_name, n.workload_kind, n.workload_name),
+  -- A pod has thousands of flows; its last one is recorded again after a day.
+  recorded_pods as (
+    insert into flow_pod as p
+      (pod_namespace, pod_name, workload_kind, workload_name, first_flow_at, last_flow_at, is_labelled)
+    select n.pod_namespace, n.pod_name, n.workload_kind, n.workload_name, n.first_flow_at, n.last_flow_at,
+           exists (select from pod_labels l
+                   where l.pod_namespace = n.pod_namespace and l.pod_name = n.pod_name and l.since <= n.first_flow_at
+                   offset 0)
+    from named n
+    left join lateral (
+      select p.first_flow_at, p.last_flow_at from flow_pod p
+      where p.pod_namespace = n.pod_namespace and p.pod_name = n.pod_name and p.workload_kind = n.workload_kind
+        and p.workload_name = n.workload_name
+      offset 0) p on true
+    where p.first_flow_at is null or n.first_flow_at < p.first_flow_at
+      or n.last_flow_at > p.last_flow_at + interval '1 day'
+    on conflict (pod_namespace, pod_name, workload_kind, workload_name) do update set
+      first_flow_at = least(p.first_flow_at, excluded.first_flow_at),
+      last_flow_at  = greatest(p.last_flow_at, excluded.last_flow_at),
+      is_labelled   = p.is_labelled and excluded.is_labelled),
   aged as materialized (
     select p.*
     from flow_edge_pending p
@@ -140,6 +173,10 @@ as $$
                           when r.to_tx >= r.looked_tx then r.looked_at
                           else r.as_of end,
         counted_at = r.moment,
+        pods_since = case when r.pods_since < 'infinity' then r.pods_since
+                          -- nothing was counted before
+                          when r.next_tx = '0' then '-infinity'
+                          else greatest(r.moment, (select max(t.time_stamp) from traffic t)) end,
         complete_since = case when count_flow_edges.open_secs > r.open_secs then r.moment else r.complete_since end,
         open_secs = count_flow_edges.open_secs,
         looked_tx  = case when r.to_tx < r.looked_tx then r.looked_tx else r.xmax end,
