@@ -1982,6 +1982,9 @@ function public.pod_of_flow(name text) returns TABLE(pod_namespace text, started
 function public.pod_pairs_of_edges(edges uuid[], max_flows bigint) returns TABLE(edge_id uuid, is_egress boolean, own
       text, peer text, flows bigint) language sql stable
 
+function public.pods_with_label(of_label jsonb) returns TABLE(pod_namespace text, pod_name text) language sql stable
+      parallel safe
+
 function public.post_node_files(node text, set_id bytea, doc json) returns void language plpgsql
 
 function public.posted_containers(doc json) returns TABLE(n bigint, workload bigint, pod_namespace text, workload_kind

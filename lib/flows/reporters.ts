@@ -46,20 +46,11 @@ const NAMED: Readonly<Partial<Record<Condition['subject'], string>>> = {
     from (
       select distinct l.pod_namespace, l.pod_name
       from ${records('key text, value text')}
-      cross join lateral (
-        select l.pod_namespace, l.pod_name from pod_labels l
-        where l.labels @> json_build_object(v.key, v.value)::jsonb
-        offset 0) l) l
+      cross join lateral pods_with_label(jsonb_build_object(v.key, v.value)) l) l
     cross join lateral (
       select p.* from flow_pod p where p.pod_namespace = l.pod_namespace and p.pod_name = l.pod_name offset 0) p
     union all
-    select p.*
-    from flow_pod p
-    where not p.is_labelled
-      and not exists (
-        select from pod_labels l
-        where l.pod_namespace = p.pod_namespace and l.pod_name = p.pod_name and l.since <= p.first_flow_at
-        offset 0)`,
+    select p.* from flow_pod p where not p.is_labelled`,
 }
 
 /** The first condition that only flows of named pods can meet. */

@@ -193,6 +193,7 @@ test('GET /flows 200: pods of a label are found, with those whose labels were no
   await assertSame('label', 'app=db')
   // The labels of `late` are recorded from its start, after its first flow was counted.
   await label('late', 3, 'web')
+  await pass()
   assert.deepEqual(await podsOf(byLabel), ['db-0', 'to-db-0', 'to-unknown', 'unknown'])
 })
 

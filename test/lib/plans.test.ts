@@ -271,6 +271,7 @@ const examples: Record<string, Example[]> = {
       path: '/flows?namespace=ns-7&label=a=b&node=n&workload=a/b',
       statements: 4,
       walked: ['flow_edge', 'flow_edge_cursor', 'flow_edge_pending'],
+      isOpaque: true,
     },
   ],
   // Edges are grouped anew for each answer, all of them. With filters that edges do not keep, the flows of the range are.

@@ -9,7 +9,7 @@ as $$
     from (
       select p.pod_namespace, p.pod_name, p.workload_kind, p.workload_name
       from flow_pod p
-      where not p.is_labelled and p.first_flow_at > clock_timestamp() at time zone 'utc' - interval '1 hour'
+      where not p.is_labelled and p.first_flow_at > clock_timestamp() at time zone 'utc' - interval '1 day'
         and exists (select from pod_labels l
                     where l.pod_namespace = p.pod_namespace and l.pod_name = p.pod_name and l.since <= p.first_flow_at
                     offset 0)
