@@ -76,8 +76,10 @@ const EDGES = fixed<EdgeRow[]>(`
                 then r.peer_name end as peer_name,
            r.traffic_in_out_ip as ip, r.flows, r.first_seen_at, r.last_new_at
     from (${ROWS}) r
-    left join lateral pod_of_flow(case when r.peer_kind = 'pod' and r.peer_workload_name is null then r.peer_name end) w
-      on w.pod_namespace = r.peer_namespace)
+    -- without offset 0, PostgreSQL 15 reads all pods for each row
+    left join lateral (
+      select w.* from pod_of_flow(case when r.peer_kind = 'pod' and r.peer_workload_name is null then r.peer_name end) w
+      offset 0) w on w.pod_namespace = r.peer_namespace)
   select e.is_ingress, e.protocol, e.port, e.peer_kind, e.peer_namespace, e.peer_workload_kind, e.peer_workload_name,
          e.peer_name, e.ip, sum(e.flows)::float8 as flows, wire_time(min(e.first_seen_at)) || 'Z' as first_seen,
          wire_time(max(e.last_new_at)) || 'Z' as last_seen
