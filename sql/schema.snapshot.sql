@@ -656,6 +656,8 @@ table public.flow_edge with (fillfactor=70)
   CREATE INDEX flow_edge_by_address ON public.flow_edge USING btree (traffic_in_out_ip) WHERE (traffic_in_out_ip IS NOT
       NULL)
   CREATE INDEX flow_edge_by_first_seen ON public.flow_edge USING btree (first_seen_at)
+  CREATE INDEX flow_edge_by_peer ON public.flow_edge USING btree (COALESCE(peer_namespace, ''::text),
+      COALESCE(peer_workload_kind, ''::text), COALESCE(peer_workload_name, ''::text)) WHERE (peer_kind = 'pod'::text)
   CREATE INDEX flow_edge_by_workload ON public.flow_edge USING btree (pod_namespace, pod_workload_kind,
       pod_workload_name, pod_name)
   CREATE UNIQUE INDEX flow_edge_pkey ON public.flow_edge USING btree (id)

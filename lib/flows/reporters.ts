@@ -8,7 +8,7 @@ import { type FlowQuery, type Place, unprepared } from './read.ts'
 
 /** The flows of so many pods are read at most. */
 export const MAX_PODS = 5_000
-/** In a store of more edges they are not looked through: the statement would take too long. */
+/** In a store of more edges they are not looked through, only looked up: the statement would take too long. */
 const MAX_EDGES = 500_000
 /** Edges are looked through until so many pods of edges are found: a filter that matches more is not rare. */
 const MAX_PAIRS = 40_000
@@ -57,16 +57,25 @@ const NAMED: Readonly<Partial<Record<Condition['subject'], string>>> = {
 const namingCondition = (filter: FlowFilter): Condition | undefined =>
   filter.find(({ subject, wanted }) => subject in NAMED && wanted.length > 0)
 
+/** Of an edge where a pod of this side is the peer. */
+const DIRECTION = { either: 'true', from: `t.traffic_type = 'INGRESS'`, to: `t.traffic_type = 'EGRESS'` }
 /** Whether the peer of an edge `t` is of the workload of a pod in `named`, or is that pod. */
-const PEER_IS_NAMED = `coalesce(
+const isPeerNamed = ({ side }: Condition) => `coalesce(
         t.peer_kind = 'pod'
         and (coalesce(t.peer_namespace, ''), coalesce(t.peer_workload_kind, ''), coalesce(t.peer_workload_name, ''))
             in (select n.pod_namespace, n.workload_kind, n.workload_name from named n)
         and (t.peer_name is null
-             or (coalesce(t.peer_namespace, ''), t.peer_name) in (select n.pod_namespace, n.pod_name from named n)),
-        false)`
-/** Of an edge where a pod of this side is the peer. */
-const DIRECTION = { either: 'true', from: `t.traffic_type = 'INGRESS'`, to: `t.traffic_type = 'EGRESS'` }
+             or (coalesce(t.peer_namespace, ''), t.peer_name) in (select n.pod_namespace, n.pod_name from named n))
+        and ${DIRECTION[side]}, false)`
+/** These edges, looked up by the index of peers. */
+const edgesOfNamedPeers = (naming: Condition) => `
+    cross join (select distinct n.pod_namespace, n.workload_kind, n.workload_name from named n) w
+    cross join lateral (
+      select t.* from flow_edge t
+      where t.peer_kind = 'pod' and coalesce(t.peer_namespace, '') = w.pod_namespace
+        and coalesce(t.peer_workload_kind, '') = w.workload_kind
+        and coalesce(t.peer_workload_name, '') = w.workload_name and ${isPeerNamed(naming)}
+      offset 0) t`
 
 const FLOW = (alias: string) => `${alias}.time_stamp >= r.since and ${alias}.time_stamp < r.until`
 
@@ -90,9 +99,11 @@ export async function readReporters(
   const isNewest = order === 'newest'
   const from = isNewest || after === null ? time(since) : `greatest(${time(since)}, ${time(after.time)})`
   const to = isNewest && after !== null ? `least(${time(until)}, ${time(after.time)} + interval '1 us')` : time(until)
-  const isPeerNamed = naming === undefined ? 'true' : `${PEER_IS_NAMED} and ${DIRECTION[naming.side]}`
+  const edges = naming === undefined ? 'cross join flow_edge t' : edgesOfNamedPeers(naming)
   const isNamed =
-    naming === undefined ? 'true' : `(t.reporter in (select n.pod_name from named n)) is true or ${isPeerNamed}`
+    naming === undefined
+      ? ''
+      : `and ((t.reporter in (select n.pod_name from named n)) is true or ${isPeerNamed(naming)})`
   const text = `
   with range as materialized (
     select k.since, k.until, c.next_tx,
@@ -101,7 +112,7 @@ export async function readReporters(
     cross join flow_edge_cursor c
     -- a statistic, so that edges need not be counted; -1 where there is none yet
     cross join (select s.reltuples as edges from pg_class s where s.oid = 'flow_edge'::regclass) e
-    where e.edges <= ${parameter(maxEdges)}::int and c.time_stamp is null
+    where ${naming === undefined ? `e.edges <= ${parameter(maxEdges)}::int` : 'true'} and c.time_stamp is null
       and c.next_tx <= pg_snapshot_xmax(pg_current_snapshot())),
   usable as materialized (
     select r.*, o.has_older
@@ -125,17 +136,17 @@ export async function readReporters(
   pairs as materialized (
     select p.pod_name, p.last_new_at >= u.known_since as is_recent
     from usable u
-    cross join flow_edge t
+    ${edges}
     cross join lateral (
       select p.pod_name, p.last_new_at from flow_edge_pod p where p.edge_id = t.id offset 0) p
-    where t.last_new_at >= u.known_since and t.first_seen_at < u.until and ${isPeerNamed}
+    where t.last_new_at >= u.known_since and t.first_seen_at < u.until
       and (${filterSql(ofEdges, parameter, REPORTED_COMPARISONS)}) is not false
     limit ${MAX_PAIRS + 1}),
   pending as materialized (
     select t.reporter as pod_name
     from usable u
     cross join flow_edge_pending t
-    where t.time_stamp >= u.known_since and t.time_stamp < u.until and (${isNamed})
+    where t.time_stamp >= u.known_since and t.time_stamp < u.until ${isNamed}
       and (${filterSql(ofEdges, parameter, REPORTED_COMPARISONS)}) is not false
     limit ${MAX_PAIRS + 1}),
   pods as materialized (

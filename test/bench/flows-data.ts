@@ -22,6 +22,8 @@ export const newestGeneration = (flows: number) => Math.ceil(flows / EDGES / 25)
 /** Five pods a workload, 40 namespaces; of the 20 edges of a workload 14 are to workloads, 2 to services, 4 go out. */
 function dataOf(flows: number): string[] {
   const newest = newestGeneration(flows)
+  // A pod has one flow to a service.
+  const newestCaller = Math.ceil(flows / EDGES / 5) - 1
   return [
     `create function bench_ip(generation int, pod int) returns text language sql immutable
    as $$ select '10.' || generation || '.' || pod / 256 || '.' || pod % 256 $$`,
@@ -37,7 +39,7 @@ function dataOf(flows: number): string[] {
     `insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
    select 'ns-' || n / 5 % 40, bench_pod(g, n), '2020-01-01',
           json_build_object('app', 'app-' || n / 5, 'tier', 'tier-' || n % 10)::jsonb, 'node-' || n % 50
-   from generate_series(0, ${newest}) g, generate_series(0, ${5 * WORKLOADS - 1}) n`,
+   from generate_series(0, ${newestCaller}) g, generate_series(0, ${5 * WORKLOADS - 1}) n`,
     `insert into service (svc_ip, svc_name, svc_namespace, time_stamp, service_spec)
    select '10.96.' || n / 256 || '.' || n % 256, 'app-' || n * 4, 'ns-' || n * 4 % 40,
           now() at time zone 'utc',
