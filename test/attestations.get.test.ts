@@ -9,7 +9,7 @@ import { digestOf, newDigest } from './support/images.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from './support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 let made = 0

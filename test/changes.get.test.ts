@@ -19,11 +19,14 @@ import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from
 import { finding, storeFindings } from './support/supply-chain.ts'
 
 const app = await startApp({ SUPPLYCHAIN_TIER_UNKNOWN_EXPOSURE_AS_EXPOSED: 'true' })
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
-const limited = await startApp({
-  ...{ RUNTIME_INVENTORY_RETENTION_DAYS: '3', IMAGE_INVENTORY_RETENTION_DAYS: '3' },
-  ...{ FLOW_EDGE_RETENTION_DAYS: '30', PROFILE_VERSIONS_RETENTION_DAYS: '20' },
-})
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
+const limited = await startApp(
+  {
+    ...{ RUNTIME_INVENTORY_RETENTION_DAYS: '3', IMAGE_INVENTORY_RETENTION_DAYS: '3' },
+    ...{ FLOW_EDGE_RETENTION_DAYS: '30', PROFILE_VERSIONS_RETENTION_DAYS: '20' },
+  },
+  app,
+)
 const token = TOKENS.BROKER_TOKEN_READ
 const DAY = 24
 await countFlows(app.sql)

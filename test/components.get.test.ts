@@ -10,7 +10,7 @@ import { component, finding, storeFindings, storeSbom } from './support/supply-c
 
 const app = await startApp()
 const products = await startApp({ WIRE_NAMES: 'kguardian' })
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 type Item = Record<string, unknown> & {

@@ -11,7 +11,7 @@ import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from
 import { component, finding, storeFindings, storeSbom } from './support/supply-chain.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0', BROKER_READ_MEMORY_BUDGET_MB: '1' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0', BROKER_READ_MEMORY_BUDGET_MB: '1' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 const { sql } = app
 

@@ -15,7 +15,7 @@ import { becomes, until } from './support/until.ts'
  */
 const LIMIT = { timeout: 900_000 }
 const app = await startApp({ DB_STATEMENT_TIMEOUT_MS: '0' })
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 
 /** The app with its database behind a proxy. */
 const proxy = await startProxy(app.url)

@@ -5,7 +5,7 @@ import { age, container, digestOf, newDigest, newNamespace, replica } from './su
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from './support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 const store = async (...posts: unknown[]) => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { startApp, TOKENS } from './support/app.ts'
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 
 interface Links {
   name: string

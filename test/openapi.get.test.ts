@@ -11,7 +11,7 @@ import { document } from './support/contract.ts'
 import { assertUnauthorized } from './support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 
 test('GET /openapi.json 200: the document of the routes', async () => {
   const answer = await app.get('/openapi.json')

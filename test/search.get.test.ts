@@ -8,7 +8,7 @@ import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from
 import { component, finding, storeFindings, storeSbom } from './support/supply-chain.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const CHARGE_KIB = 1_024
 const token = TOKENS.BROKER_TOKEN_READ
 

@@ -6,7 +6,7 @@ import { assertDatabaseBusy, assertUnauthorized, whileRefused } from './support/
 
 const telemetry = { TELEMETRY_ENDPOINT: 'http://127.0.0.1:1/never-asked', CHART_VERSION: '2.4.0+build.7' }
 const app = await startApp(telemetry)
-const guarded = await startApp({ ...TOKENS, ...telemetry })
+const guarded = await startApp({ ...TOKENS, ...telemetry }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 const broker = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version as string

@@ -14,7 +14,7 @@ import { assertBadRequest } from './workloads/profile-errors.ts'
 
 const RUNS = depth(60, 1_000)
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 const { job } = app.db
 

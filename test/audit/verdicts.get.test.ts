@@ -6,11 +6,14 @@ import { depth } from '../support/depth.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({
-  ...TOKENS,
-  BROKER_READ_ACQUIRE_WAIT_MS: '0',
-  BROKER_READ_MEMORY_BUDGET_MB: '1',
-})
+const guarded = await startApp(
+  {
+    ...TOKENS,
+    BROKER_READ_ACQUIRE_WAIT_MS: '0',
+    BROKER_READ_MEMORY_BUDGET_MB: '1',
+  },
+  app,
+)
 const token = TOKENS.BROKER_TOKEN_READ
 
 const KEYS = [

@@ -4,7 +4,7 @@ import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 beforeEach(async () => {

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 import { shoot } from './gunner.ts'
 import { type Edge, type EdgeProcess, spawnEdge, startEdge, TOKEN } from './support.ts'
 
-const SHOTS = depth(2_000, 20_000)
+const SHOTS = depth(1_000, 20_000)
 const SEED = Number(process.env.EDGE_FUZZ_SEED ?? 20_261_122)
 const TELL_EVERY = 100_000
 

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
-import { before, type TestContext, test } from 'node:test'
+import { before, describe, type TestContext, test } from 'node:test'
 import { type Broker, get, residentMb, startBroker } from '../support/broker.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { onlyFull } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { type EdgeProcess, spawnEdge } from './support.ts'
 
@@ -21,21 +22,6 @@ const ROW = Buffer.from('{"uuid":"')
 
 let broker: Broker
 let edge: EdgeProcess
-
-before(async () => {
-  const database = await createTestDatabase()
-  await database.adminSql`
-    insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip, traffic_in_out_port,
-                         decision, time_stamp, peer_kind, peer_namespace, peer_name, peer_uid, peer_workload_kind, peer_workload_name)
-    select gen_random_uuid()::text, 'busy', 'shop', '10.1.0.1', '0', 'TCP', 'EGRESS', '10.2.' || n / 65536 || '.' || n, '443',
-           'ALLOW', timestamp '2026-01-01' + n * interval '1 second', 'pod', 'shop', 'payments-7d4b9c6f5-' || n, gen_random_uuid()::text, 'Deployment', 'payments'
-    from generate_series(1, ${ROWS}::int) n`
-  broker = await startBroker({ databaseUrl: database.url, env: { BROKER_READ_MEMORY_BUDGET_MB: '512' } })
-  edge = await spawnEdge({ BROKER_URL: broker.url }, { isForgetful: true })
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 8 })
-  await Promise.all(Array.from({ length: WARM_UP_REQUESTS }, () => get(`${edge.url}/api/pod/name/nobody`, { agent })))
-  agent.destroy()
-})
 
 /** Reads the list to its end and counts its rows; waits for `pause` after the head. */
 async function readList(pause?: Promise<void>): Promise<{ rows: number; bytes: number }> {
@@ -71,45 +57,60 @@ async function growthMb(t: TestContext, work: () => Promise<unknown>, maxMb = MA
   assert.ok(growth < maxMb, `${growth} MiB more, of ${maxMb}`)
 }
 
-test(`a list of ${ROWS} rows needs little memory`, { timeout: 900_000 }, async (t) => {
-  await growthMb(t, async () => {
-    const { rows, bytes } = await readList()
-    t.diagnostic(`${(bytes / 1024 / 1024).toFixed(1)} MiB`)
-    assert.equal(rows, ROWS)
+describe('memory of the proxy', { timeout: 900_000, skip: onlyFull }, () => {
+  before(async () => {
+    const database = await createTestDatabase()
+    await database.adminSql`
+      insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip, traffic_in_out_port,
+                           decision, time_stamp, peer_kind, peer_namespace, peer_name, peer_uid, peer_workload_kind, peer_workload_name)
+      select gen_random_uuid()::text, 'busy', 'shop', '10.1.0.1', '0', 'TCP', 'EGRESS', '10.2.' || n / 65536 || '.' || n, '443',
+             'ALLOW', timestamp '2026-01-01' + n * interval '1 second', 'pod', 'shop', 'payments-7d4b9c6f5-' || n, gen_random_uuid()::text, 'Deployment', 'payments'
+      from generate_series(1, ${ROWS}::int) n`
+    broker = await startBroker({ databaseUrl: database.url, env: { BROKER_READ_MEMORY_BUDGET_MB: '512' } })
+    edge = await spawnEdge({ BROKER_URL: broker.url }, { isForgetful: true })
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 8 })
+    await Promise.all(Array.from({ length: WARM_UP_REQUESTS }, () => get(`${edge.url}/api/pod/name/nobody`, { agent })))
+    agent.destroy()
   })
-})
 
-test('ten lists one after the other need as little memory as one', { timeout: 900_000 }, async (t) => {
-  await growthMb(t, async () => {
-    for (let i = 0; i < 10; i++) assert.equal((await readList()).rows, ROWS)
+  test(`a list of ${ROWS} rows needs little memory`, async (t) => {
+    await growthMb(t, async () => {
+      const { rows, bytes } = await readList()
+      t.diagnostic(`${(bytes / 1024 / 1024).toFixed(1)} MiB`)
+      assert.equal(rows, ROWS)
+    })
   })
-})
 
-test(`${READERS} lists at once need little memory, while their readers pause until all have begun`, {
-  timeout: 900_000,
-}, async (t) => {
-  await growthMb(
-    t,
-    async () => {
-      let go = () => {}
-      const pause = new Promise<void>((resolve) => {
-        go = resolve
-      })
-      const readers = Array.from({ length: READERS }, () => readList(pause))
-      await until('all are under way', async () =>
-        new RegExp(`^edge_http_requests_in_flight ${READERS}$`, 'm').test((await get(`${edge.admin}/metrics`)).text),
-      )
-      let last = -1
-      await until('nothing moves', async () => {
-        for (let i = 0; i < 50; i++) await get(`${edge.url}/healthz`)
-        const now = residentMb(edge.pid)?.now ?? 0
-        const isStill = Math.abs(now - last) < 0.1
-        last = now
-        return isStill
-      })
-      go()
-      for (const { rows } of await Promise.all(readers)) assert.equal(rows, ROWS)
-    },
-    MAX_GROWTH_OF_MANY_MB,
-  )
+  test('ten lists one after the other need as little memory as one', async (t) => {
+    await growthMb(t, async () => {
+      for (let i = 0; i < 10; i++) assert.equal((await readList()).rows, ROWS)
+    })
+  })
+
+  test(`${READERS} lists at once need little memory, while their readers pause until all have begun`, async (t) => {
+    await growthMb(
+      t,
+      async () => {
+        let go = () => {}
+        const pause = new Promise<void>((resolve) => {
+          go = resolve
+        })
+        const readers = Array.from({ length: READERS }, () => readList(pause))
+        await until('all are under way', async () =>
+          new RegExp(`^edge_http_requests_in_flight ${READERS}$`, 'm').test((await get(`${edge.admin}/metrics`)).text),
+        )
+        let last = -1
+        await until('nothing moves', async () => {
+          for (let i = 0; i < 50; i++) await get(`${edge.url}/healthz`)
+          const now = residentMb(edge.pid)?.now ?? 0
+          const isStill = Math.abs(now - last) < 0.1
+          last = now
+          return isStill
+        })
+        go()
+        for (const { rows } of await Promise.all(readers)) assert.equal(rows, ROWS)
+      },
+      MAX_GROWTH_OF_MANY_MB,
+    )
+  })
 })

@@ -7,7 +7,7 @@ import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from
 import { component, finding, storeFindings, storeSbom } from '../support/supply-chain.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 const pathOf = (from: string, to: string) => `/images/${from}/diff/${to}`
 const read = async (from: string, to: string) => {

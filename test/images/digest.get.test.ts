@@ -8,7 +8,7 @@ import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, while
 /** 502 workloads of 2 KiB. */
 const CHARGE_KIB = 1004
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 const unknown = digestOf('unknown')
 

@@ -10,7 +10,7 @@ import { assertDatabaseBusy, assertShed, assertUnauthorized, whileLocked } from 
 /** 2 KiB for each row of limit, for the look-ahead row and for 200 rows of coverage. */
 const chargeKib = (limit: number) => 2 * (limit + 1 + 200)
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, DB_STATEMENT_TIMEOUT_MS: '300', BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 const NOBODY = `/images/${newImage()}/runtime`
 

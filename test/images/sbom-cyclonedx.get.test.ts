@@ -7,8 +7,8 @@ import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from
 import { component, storeSbom } from '../support/supply-chain.ts'
 
 const app = await startApp()
-const products = await startApp({ WIRE_NAMES: 'kguardian', ANNOTATION_PREFIX: 'other.test' })
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const products = await startApp({ WIRE_NAMES: 'kguardian', ANNOTATION_PREFIX: 'other.test' }, app)
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 const unknown = digestOf('unknown')
 

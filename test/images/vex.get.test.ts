@@ -9,7 +9,7 @@ import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from
 import { cycloneDx, openVex, statement } from '../support/vex.ts'
 
 const app = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0', BROKER_READ_MEMORY_BUDGET_MB: '4' })
-const roomy = await startApp(TOKENS)
+const roomy = await startApp(TOKENS, app)
 
 type App = typeof app
 // biome-ignore lint/suspicious/noExplicitAny: a tree of JSON.

@@ -14,7 +14,7 @@ import {
 } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 
 const facts = (fields: Record<string, unknown> = {}) => ({
   node_name: 'node-a',

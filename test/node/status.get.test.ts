@@ -4,11 +4,14 @@ import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp({ PEER_STALE_ALIVE_SECS: '120' })
-const guarded = await startApp({
-  ...TOKENS,
-  BROKER_READ_ACQUIRE_WAIT_MS: '0',
-  BROKER_READ_MEMORY_BUDGET_MB: '1',
-})
+const guarded = await startApp(
+  {
+    ...TOKENS,
+    BROKER_READ_ACQUIRE_WAIT_MS: '0',
+    BROKER_READ_MEMORY_BUDGET_MB: '1',
+  },
+  app,
+)
 const token = TOKENS.BROKER_TOKEN_READ
 
 beforeEach(async () => {

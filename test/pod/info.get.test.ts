@@ -8,7 +8,7 @@ import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from
 const PAGE_ROWS = 1_000
 const CHARGE_KIB = 4_000
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 const names = async (path: string): Promise<string[]> => {

@@ -13,7 +13,7 @@ import {
 } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 const replicas = [startReplica(app), startReplica(app)]
 after(() => Promise.all(replicas.map((replica) => replica.end())))
 

@@ -6,7 +6,7 @@ import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from
 
 const CHARGE_KIB = 64
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 const namespaces = async () => {

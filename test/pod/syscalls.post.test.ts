@@ -5,7 +5,7 @@ import { startApp, TOKENS } from '../support/app.ts'
 import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 
 let count = 0
 const entry = (fields: Record<string, unknown> = {}) => ({

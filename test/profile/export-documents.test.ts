@@ -12,7 +12,7 @@ import { flowPeer, image, imageContainer, type ProfileParts, profileOf } from '.
 import { component, storeSbom } from '../support/supply-chain.ts'
 
 const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS })
-const uncounted = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS })
+const uncounted = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS }, app)
 const NOBODY = { namespace: 'nowhere', kind: 'Deployment', name: 'web' }
 
 const sourceOf = (key: Source['key'], mode: Source['mode'], parts: ProfileParts, on = app): Source => ({

@@ -31,7 +31,7 @@ await countFlows(app.sql)
 // Edges are recorded in the cluster since twelve days.
 await storeEdges(app.sql, [{ namespace: 'first', ip: '10.0.0.1', first: hoursAgo(12 * 24), last: hoursAgo(1) }])
 const EDGES_SINCE = 12 * 24
-const RUNS = { numRuns: depth(25, 600) }
+const RUNS = { numRuns: depth(12, 600) }
 const WINDOW_HOURS = app.deps.config.imageRunningWindowSecs / 3_600
 
 /** Hours before now; odd, so that none is a limit of the ranges, which are even. */

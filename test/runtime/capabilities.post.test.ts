@@ -22,7 +22,7 @@ const MAX_CHECKS = 9_007_199_254_740_991
 const RUNS = depth(30, 1_000)
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 const { sql } = app
 
 beforeEach(() => sql`truncate runtime_capability`)

@@ -19,7 +19,7 @@ const guarded = await startApp(TOKENS)
 
 const MAX_COUNT = 1_000_000_000_000
 const MAX_BYTES = 4 * 1024 * 1024
-const app = await startApp()
+const app = await startApp({}, guarded)
 const { sql } = app
 
 beforeEach(() => sql`truncate runtime_coverage`)

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { readExceptions } from '../../scripts/release/audit.ts'
+import { depth } from '../support/depth.ts'
 import { freePort } from '../support/free-port.ts'
 import { type StubAnswer, startStub } from '../support/stub.ts'
 
@@ -54,7 +55,7 @@ test('an audit without findings succeeds', async (t) => {
   assert.ok(registry.heard.some(({ method, path }) => method === 'POST' && path === BULK))
 })
 
-for (const severity of ['low', 'critical'])
+for (const severity of depth(['low'], ['low', 'critical']))
   test(`a finding of severity ${severity} fails, with its package and its address`, async (t) => {
     const { code, printed } = await audited(t, finding(severity))
     assert.equal(code, 1)
@@ -91,7 +92,7 @@ test('an unreachable registry is reported and does not fail the audit', async (t
   const absent = await audited(t, {}, { url: `http://127.0.0.1:${await freePort()}` })
   assert.equal(absent.code, 0)
   assert.match(absent.printed, /^NOT AUDITED: the registry gave no answer: .*ECONNREFUSED/)
-  for (const given of [{ status: 405 }, { status: 503 }, 'reset'] as const) {
+  for (const given of depth(['reset'] as const, [{ status: 405 }, { status: 503 }, 'reset'] as const)) {
     const { code, printed } = await audited(t, given)
     assert.equal(code, 0, printed)
     assert.match(printed, /^NOT AUDITED: the registry gave no answer: .+\n$/)

@@ -235,7 +235,7 @@ describe('npm run build', { timeout: 900_000, skip: onlyFull }, () => {
   })
 })
 
-describe('npm start', { timeout: 900_000 }, () => {
+describe('npm start', { timeout: 900_000, skip: onlyFull }, () => {
   test('prints at most ten lines on a terminal, the last with addresses, a request, the data folder and how to stop', {
     skip: noScript,
   }, async (t) => {

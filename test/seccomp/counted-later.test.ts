@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 import { countedBy, denial, take, unique } from './drains.ts'
 
 const app = await startApp()
-const products = await startApp({ WIRE_NAMES: 'kguardian' })
+const products = await startApp({ WIRE_NAMES: 'kguardian' }, app)
 type App = typeof app
 
 beforeEach(() => app.sql`truncate seccomp_denial, seccomp_denial_node, pod, pod_address`)

@@ -5,7 +5,7 @@ import { startLossyApp } from '../support/lossy.ts'
 import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 const lossy = await startLossyApp()
 
 const path = (name: string, namespace = 'shop') => `/seccomp/crs/${namespace}/${name}`

@@ -14,7 +14,7 @@ import {
 import { until } from '../support/until.ts'
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 
 let count = 0
 const fresh = () => `cr-${++count}`

@@ -16,7 +16,7 @@ import {
 
 const PATH = '/seccomp/node-status'
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 
 let count = 0
 const fresh = () => `node-${++count}`

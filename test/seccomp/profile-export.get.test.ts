@@ -7,8 +7,8 @@ import { commentsOf, readPolicies } from '../support/policies.ts'
 import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
-const crowded = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp(TOKENS, app)
+const crowded = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 const LEVEL = 'x-kguardian-capture-level'

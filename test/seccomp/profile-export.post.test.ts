@@ -12,7 +12,7 @@ import { commentsOf, readPolicies } from '../support/policies.ts'
 import { assertDatabaseBusy, assertUnauthorized, refusedBodies, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 const { server } = await listen(app.app.fetch, [{ host: '127.0.0.1', port: 0 }])
 const { port } = server.address() as AddressInfo
 after(() => {

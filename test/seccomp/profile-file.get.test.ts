@@ -5,7 +5,7 @@ import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support
 import { forgetSeccomp, profilePath, storeWorkloads } from '../support/seccomp.ts'
 
 const app = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
-const guarded = await startApp(TOKENS)
+const guarded = await startApp(TOKENS, app)
 const token = TOKENS.BROKER_TOKEN_READ
 const { sql } = app
 const web = { namespace: 'shop', kind: 'Deployment', name: 'web' }

@@ -15,7 +15,7 @@ import {
 } from '../support/seccomp.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 const { sql } = app
 const web = { namespace: 'shop', kind: 'Deployment', name: 'web' }

@@ -23,17 +23,23 @@ import { turnsOf } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 
 const app = await startApp({ SECCOMP_PROFILES_CACHE_TTL_SECS: '0' })
-const cached = await startApp({ SECCOMP_PROFILES_CACHE_TTL_SECS: '3600' })
-const guarded = await startApp({
-  ...TOKENS,
-  SECCOMP_PROFILES_CACHE_TTL_SECS: '0',
-  BROKER_READ_ACQUIRE_WAIT_MS: '0',
-})
-const elsewhere = await startApp({
-  SECCOMP_PROFILES_CACHE_TTL_SECS: '0',
-  SECCOMP_PROFILE_DIR: 'other/dir',
-  SECCOMP_NODE_STATUS_STALE_SECS: '0',
-})
+const cached = await startApp({ SECCOMP_PROFILES_CACHE_TTL_SECS: '3600' }, app)
+const guarded = await startApp(
+  {
+    ...TOKENS,
+    SECCOMP_PROFILES_CACHE_TTL_SECS: '0',
+    BROKER_READ_ACQUIRE_WAIT_MS: '0',
+  },
+  app,
+)
+const elsewhere = await startApp(
+  {
+    SECCOMP_PROFILES_CACHE_TTL_SECS: '0',
+    SECCOMP_PROFILE_DIR: 'other/dir',
+    SECCOMP_NODE_STATUS_STALE_SECS: '0',
+  },
+  app,
+)
 const token = TOKENS.BROKER_TOKEN_READ
 const { sql } = app
 

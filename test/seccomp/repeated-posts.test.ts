@@ -6,7 +6,7 @@ import { startApp } from '../support/app.ts'
 import { depth } from '../support/depth.ts'
 
 const looked = await startApp()
-const judged = await startApp()
+const judged = await startApp({}, looked)
 const both = [looked, judged]
 
 const START = Date.now() - 7 * 3_600_000

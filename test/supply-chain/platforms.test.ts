@@ -7,7 +7,7 @@ import { container, newDigest, newNamespace, replica } from '../support/images.t
 import { component, finding, storeFindings, storeSbom } from '../support/supply-chain.ts'
 
 const app = await startApp()
-const products = await startApp({ WIRE_NAMES: 'kguardian' })
+const products = await startApp({ WIRE_NAMES: 'kguardian' }, app)
 
 type Report = { source: string; reportDigest: string; join: string }
 type Item = { id: string; severity: string; reportDigests: string[] }

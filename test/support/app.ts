@@ -7,7 +7,7 @@ import { loadConfig } from '../../lib/config/index.ts'
 import { openDatabase } from '../../lib/db/index.ts'
 import { lineOptions } from '../../lib/observability/log.ts'
 import { assertContract } from './contract.ts'
-import { createTestDatabase } from './database.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
 
 /** Tokens for tests of access, one for each variable; pass them as `env`. */
 export const TOKENS = {
@@ -30,11 +30,11 @@ export interface Answer {
 }
 
 /**
- * The whole app on a database of its own, without a socket. `env` configures it; everything ends with the test file.
- * `logged` holds the lines of the log, parsed.
+ * The whole app without a socket, on a database of its own or on that of another app. `env` configures it; everything
+ * ends with the test file. `logged` holds the lines of the log, parsed.
  */
-export async function startApp(env: NodeJS.ProcessEnv = {}) {
-  const database = await createTestDatabase()
+export async function startApp(env: NodeJS.ProcessEnv = {}, on?: { database: TestDatabase }) {
+  const database = on?.database ?? (await createTestDatabase())
   const logged: Record<string, unknown>[] = []
   const log = pino(
     { level: 'debug', serializers: lineOptions.serializers, hooks: lineOptions.hooks },
@@ -65,7 +65,7 @@ export async function startApp(env: NodeJS.ProcessEnv = {}) {
   const app = createApp(deps, routes)
   after(async () => {
     await db.end(1_000)
-    await database.drop()
+    if (!on) await database.drop()
   })
 
   /**
@@ -97,6 +97,7 @@ export async function startApp(env: NodeJS.ProcessEnv = {}) {
     app,
     deps,
     db,
+    database,
     sql: database.adminSql,
     url: database.url,
     logged,

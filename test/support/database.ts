@@ -67,7 +67,7 @@ async function cloneTemplate(url: string, name: string, template: string): Promi
   const limit = Date.now() + CREATE_LIMIT_MS
   for (;;) {
     try {
-      return await administer(url, `create database ${name} template ${template}`)
+      return await administer(url, `create database ${name} template ${template} strategy file_copy`)
     } catch (error) {
       if ((error as { code?: string }).code !== IN_USE || Date.now() > limit) throw error
       await delay(50)

@@ -5,7 +5,7 @@ import { SERVICE_KEYS, servicePost } from '../support/records.ts'
 import { assertDatabaseBusy, assertNoData, assertUnauthorized, whileRefused } from '../support/routes.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 const service = (ip: string) => app.get(`/svc/ip/${encodeURIComponent(ip)}`)

@@ -13,7 +13,7 @@ mock.method(performance, 'now', () => 0)
 
 const app = await startApp()
 /** With little patience. */
-const hasty = await startApp()
+const hasty = await startApp({}, app)
 const { sql } = app
 
 type Flow = Parameters<FlowWriter['write']>[0][number]

@@ -15,8 +15,8 @@ type Pod = Fields & { pod_name: string }
 
 const CHARGE_KIB = 8 * 1024
 const app = await startApp()
-const products = await startApp({ WIRE_NAMES: 'kguardian' })
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const products = await startApp({ WIRE_NAMES: 'kguardian' }, app)
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 let made = 0

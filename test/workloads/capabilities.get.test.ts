@@ -15,7 +15,7 @@ const WINDOW_HOURS = 168
 const RUNS = depth(30, 1_000)
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 const { sql } = app
 

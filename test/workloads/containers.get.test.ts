@@ -7,11 +7,14 @@ import { assertDatabaseBusy, assertNoData, assertShed, assertUnauthorized, while
 /** 257 rows of 2 KiB. */
 const CHARGE_KIB = 514
 const app = await startApp()
-const guarded = await startApp({
-  ...TOKENS,
-  BROKER_READ_ACQUIRE_WAIT_MS: '0',
-  IMAGE_INVENTORY_RUNNING_WINDOW_SECS: '360',
-})
+const guarded = await startApp(
+  {
+    ...TOKENS,
+    BROKER_READ_ACQUIRE_WAIT_MS: '0',
+    IMAGE_INVENTORY_RUNNING_WINDOW_SECS: '360',
+  },
+  app,
+)
 const token = TOKENS.BROKER_TOKEN_READ
 const NOBODY = '/workloads/nowhere/Deployment/web/containers'
 

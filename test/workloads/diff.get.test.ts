@@ -18,12 +18,15 @@ import { component, finding, storeFindings, storeSbom } from '../support/supply-
 import { BAD_PATHS } from './profile-errors.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
-const short = await startApp({
-  IMAGE_INVENTORY_RETENTION_DAYS: '3',
-  RUNTIME_INVENTORY_RETENTION_DAYS: '3',
-  FLOW_EDGE_RETENTION_DAYS: '3',
-})
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
+const short = await startApp(
+  {
+    IMAGE_INVENTORY_RETENTION_DAYS: '3',
+    RUNTIME_INVENTORY_RETENTION_DAYS: '3',
+    FLOW_EDGE_RETENTION_DAYS: '3',
+  },
+  app,
+)
 const token = TOKENS.BROKER_TOKEN_READ
 const DAY = 24
 await countFlows(app.sql)

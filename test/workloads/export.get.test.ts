@@ -14,8 +14,8 @@ type Json = any
 
 const ENV = { POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS }
 const app = await startApp(ENV)
-const products = await startApp({ ...ENV, WIRE_NAMES: 'kguardian', ANNOTATION_PREFIX: 'policies.other.test' })
-const impatient = await startApp({ ...ENV, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const products = await startApp({ ...ENV, WIRE_NAMES: 'kguardian', ANNOTATION_PREFIX: 'policies.other.test' }, app)
+const impatient = await startApp({ ...ENV, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 
 const get = (path: string, query = '', on = app) => on.get(path + query, { token })

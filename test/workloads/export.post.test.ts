@@ -13,8 +13,8 @@ import { until } from '../support/until.ts'
 
 const ENV = { POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS }
 const app = await startApp(ENV)
-const open = await startApp()
-const impatient = await startApp({ ...ENV, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const open = await startApp({}, app)
+const impatient = await startApp({ ...ENV, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_ADMIN
 const MAX_EXPORTS = 20
 

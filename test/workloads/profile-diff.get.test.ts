@@ -7,7 +7,7 @@ import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from
 import { assertBadRequest, assertCoded, BAD_PATHS } from './profile-errors.ts'
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 type Key = ReturnType<typeof workload>
 const newWorkload = () => workload(newNamespace())

@@ -16,7 +16,7 @@ import { assertCoded, BAD_PATHS } from './profile-errors.ts'
 const CHARGE_KIB = 8_192
 
 const app = await startApp()
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
 const token = TOKENS.BROKER_TOKEN_READ
 const { sql } = app
 await seedShop(app)
