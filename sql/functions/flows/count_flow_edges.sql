@@ -44,8 +44,9 @@ as $$
     union all
     select u.flow from unnumbered u where (u.flow).tx is null),
   found as materialized (
-    select (t.flow).uuid, (t.flow).time_stamp, (t.flow).pod_name as reporter, (t.flow).peer_name as peer, e.*,
-           p.uuid is not null as is_pending,
+    select (t.flow).uuid, (t.flow).time_stamp, (t.flow).pod_name as reporter, (t.flow).pod_ip as address,
+           (t.flow).peer_namespace as namespace_of_peer, (t.flow).peer_name as name_of_peer,
+           (t.flow).traffic_in_out_ip as address_of_peer, e.*, p.uuid is not null as is_pending,
            (t.flow).time_stamp >= r.open_since
              and ((t.flow).peer_kind is null and (t.flow).traffic_in_out_ip is not null
                   or (t.flow).pod_workload_name is null and (t.flow).pod_namespace is not null) as is_open
@@ -54,19 +55,22 @@ as $$
     cross join lateral edge_of_flow(t.flow) e
     left join lateral (select p.uuid from flow_edge_pending p where p.uuid = (t.flow).uuid offset 0) p on true
     where p.uuid is not null or coalesce((t.flow).first_tx, (t.flow).tx, r.next_tx) >= r.next_tx),
+  sides as materialized (
+    select 'pod' as kind, coalesce(f.pod_namespace, '') as namespace, f.reporter as name,
+           coalesce(f.pod_workload_kind, '') as workload_kind, coalesce(f.pod_workload_name, '') as workload_name,
+           f.address, f.time_stamp
+    from found f where f.reporter is not null
+    union all
+    select f.peer_kind, coalesce(f.namespace_of_peer, ''), coalesce(f.name_of_peer, ''),
+           coalesce(f.peer_workload_kind, ''), coalesce(f.peer_workload_name, ''), f.address_of_peer, f.time_stamp
+    from found f where f.peer_kind is not null),
   named as materialized (
-    select n.pod_namespace, n.pod_name, n.workload_kind, n.workload_name, min(n.time_stamp) as first_flow_at,
-           max(n.time_stamp) as last_flow_at
-    from (select coalesce(f.pod_namespace, '') as pod_namespace, f.reporter as pod_name,
-                 coalesce(f.pod_workload_kind, '') as workload_kind, coalesce(f.pod_workload_name, '') as workload_name,
-                 f.time_stamp
-          from found f where f.reporter is not null
-          union all
-          select coalesce(f.peer_namespace, ''), coalesce(f.peer, ''), coalesce(f.peer_workload_kind, ''),
-                 coalesce(f.peer_workload_name, ''), f.time_stamp
-          from found f where f.peer_kind = 'pod') n
-    group by n.pod_namespace, n.pod_name, n.workload_kind, n.workload_name),
-  -- A pod has thousands of flows; its last one is recorded again after a day.
+    select s.namespace as pod_namespace, s.name as pod_name, s.workload_kind, s.workload_name,
+           min(s.time_stamp) as first_flow_at, max(s.time_stamp) as last_flow_at
+    from sides s
+    where s.kind in ('pod', 'node')
+    group by s.namespace, s.name, s.workload_kind, s.workload_name),
+  -- A pod and an address have thousands of flows; the last one is recorded again after a day.
   recorded_pods as (
     insert into flow_pod as p
       (pod_namespace, pod_name, workload_kind, workload_name, first_flow_at, last_flow_at, is_labelled)
@@ -86,6 +90,19 @@ as $$
       first_flow_at = least(p.first_flow_at, excluded.first_flow_at),
       last_flow_at  = greatest(p.last_flow_at, excluded.last_flow_at),
       is_labelled   = p.is_labelled and excluded.is_labelled),
+  recorded_addresses as (
+    insert into flow_address as a (namespace, name, kind, address, last_flow_at)
+    select n.namespace, n.name, n.kind, n.address, n.last_flow_at
+    from (select s.namespace, s.name, s.kind, s.address, max(s.time_stamp) as last_flow_at from sides s
+          where s.address is not null
+          group by s.namespace, s.name, s.kind, s.address) n
+    left join lateral (
+      select a.last_flow_at from flow_address a
+      where a.namespace = n.namespace and a.name = n.name and a.kind = n.kind and a.address = n.address
+      offset 0) a on true
+    where a.last_flow_at is null or n.last_flow_at > a.last_flow_at + interval '1 day'
+    on conflict (namespace, name, kind, address) do update set
+      last_flow_at = greatest(a.last_flow_at, excluded.last_flow_at)),
   aged as materialized (
     select p.*
     from flow_edge_pending p
@@ -173,17 +190,20 @@ as $$
                           when r.to_tx >= r.looked_tx then r.looked_at
                           else r.as_of end,
         counted_at = r.moment,
-        pods_since = case when r.pods_since < 'infinity' then r.pods_since
-                          -- nothing was counted before
-                          when r.next_tx = '0' then '-infinity'
-                          else greatest(r.moment, (select max(t.time_stamp) from traffic t)) end,
+        pods_since = case when r.pods_since < 'infinity' then r.pods_since else s.recorded_since end,
+        addresses_since = case when r.addresses_since < 'infinity' then r.addresses_since else s.recorded_since end,
         complete_since = case when count_flow_edges.open_secs > r.open_secs then r.moment else r.complete_since end,
         open_secs = count_flow_edges.open_secs,
         looked_tx  = case when r.to_tx < r.looked_tx then r.looked_tx else r.xmax end,
         looked_at  = case when r.to_tx < r.looked_tx then r.looked_at else r.moment end
     from range r
     left join lateral (
-      select t.time_stamp, t.uuid from unnumbered t order by t.time_stamp, t.uuid offset at_once - 1 limit 1) u on true)
+      select t.time_stamp, t.uuid from unnumbered t order by t.time_stamp, t.uuid offset at_once - 1 limit 1) u on true
+    left join lateral (
+      -- where nothing was counted before, all flows are counted with their pods and addresses
+      select case when r.next_tx = '0' then '-infinity'
+                  else greatest(r.moment, (select max(t.time_stamp) from traffic t)) end as recorded_since) s
+      on 'infinity' in (r.pods_since, r.addresses_since))
   select (select count(*) from settled),
          r.to_tx = r.xmin and (select count(*) from unnumbered) < at_once and (select count(*) from aged) < at_once
   from range r

@@ -1,6 +1,6 @@
--- Notes the labels of pods whose first flow came before their first post, and forgets pods of which the pods of older
--- flows are not known anyway (docs/contract.md#flow-queries), for the job `flow-edges`. The caller holds the lock of
--- the job. Returns how many rows changed.
+-- Notes the labels of pods whose first flow came before their first post, and forgets pods and addresses whose last
+-- flow is so old that the pods of such flows are not known anyway (docs/contract.md#flow-queries), for the job
+-- `flow-edges`. The caller holds the lock of the job. Returns how many rows changed.
 create or replace function tend_flow_pods(at_once int) returns bigint
 language sql strict
 as $$
@@ -30,6 +30,18 @@ as $$
         limit at_once) p) f
     where (p.pod_namespace, p.pod_name, p.workload_kind, p.workload_name)
           = (f.pod_namespace, f.pod_name, f.workload_kind, f.workload_name)
+    returning 1),
+  forgotten_addresses as (
+    delete from flow_address a
+    using (
+      select a.namespace, a.name, a.kind, a.address
+      from flow_edge_cursor c
+      cross join lateral (
+        select a.* from flow_address a where a.last_flow_at < c.complete_since - interval '1 day'
+        order by a.last_flow_at
+        limit at_once) a) f
+    where (a.namespace, a.name, a.kind, a.address) = (f.namespace, f.name, f.kind, f.address)
     returning 1)
   select (select count(*) from labelled) + (select count(*) from forgotten)
+         + (select count(*) from forgotten_addresses)
 $$;

@@ -12,7 +12,12 @@ interface Topic {
 
 export const TOPICS = {
   flows: { title: 'Flows', prefixes: ['traffic'], countedBy: 'traffic', unit: 'a flow' },
-  edges: { title: 'Edges of flows', prefixes: ['flow_edge', 'flow_pod'], countedBy: 'flow_edge', unit: 'an edge' },
+  edges: {
+    title: 'Edges of flows',
+    prefixes: ['flow_edge', 'flow_pod', 'flow_address'],
+    countedBy: 'flow_edge',
+    unit: 'an edge',
+  },
   edgePods: {
     title: 'Pods of edges',
     prefixes: ['flow_edge_pod'],
