@@ -7,6 +7,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { computeFold } from '../../jobs/compute-fold.ts'
 import {
   difference,
@@ -32,8 +33,12 @@ const PER_POST = 12
 /** Then a poster goes on with other containers: no minute is posted twice. */
 const LAPS = 60 / POSTERS
 /** Posts of each poster before the faults and after them. */
-const POSTS = 25
+const POSTS = depth(10, 25)
+/** Pause of a poster after a post: without one, posts take the time from the processes that fold. */
+const PAUSE_MS = depth(20, 0)
 const CUTS = depth(2, 5)
+/** Packs of five-minute rows that are there while others still post. */
+const FOLDED = depth(5, 20)
 const DEADLOCK_DETECTED = '40P01'
 
 const scene = await startScene(computeFold)
@@ -92,6 +97,7 @@ test('folding processes run at once and are killed during posts: no minute is lo
       await postAsBroker(minutes)
       posted.push(...minutes)
       posts++
+      await delay(PAUSE_MS)
     }
   })
   const more = async () => {
@@ -112,9 +118,10 @@ test('folding processes run at once and are killed during posts: no minute is lo
     })
   }
   await more()
-  await until('they did fold', async () => (await sql`select from compute_folded_pack limit 21`).length > 20)
+  await until('they did fold', async () => (await sql`select from compute_folded_pack`).length > FOLDED)
   // Their lock is refused while others post or fold, so on a busy machine they take a few passes.
   await until('they did make days', async () => (await sql`select from compute_days('compute_minute')`).length > 1)
+  await more()
   isOver = true
   await Promise.all(posters)
   for (const child of folders) child.kill('SIGKILL')

@@ -8,7 +8,9 @@ import http from 'node:http'
 import { test } from 'node:test'
 import { MINUTES, minute, minutes } from '../compute/minutes.ts'
 import { culprit, type Fields, inSecs } from '../compute/posts.ts'
-import { connectTo, createDataDir, request, startBroker } from '../support/broker.ts'
+import { request, startBroker } from '../support/broker.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { depth } from '../support/depth.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
@@ -16,7 +18,7 @@ import { until } from '../support/until.ts'
 const STORE = 'store_minutes'
 /** The first attempt of a statement and its two repetitions. */
 const ATTEMPTS = 3
-const NODES = 30
+const NODES = depth(8, 30)
 const CONTAINERS = 12
 
 /** Post number `n` of a node, with a time of its own: `secs` from now. */
@@ -111,9 +113,10 @@ class Agent {
 test(`kill -9 of one of two brokers while ${NODES} nodes post to both: each post is stored once and whole`, {
   timeout: 120_000,
 }, async () => {
-  const dataDir = createDataDir()
-  const broker = await startBroker({ dataDir })
-  const other = await startBroker({ dataDir })
+  const database = await createTestDatabase()
+  const start = () => startBroker({ databaseUrl: database.url })
+  const broker = await start()
+  const other = await start()
   const agents = Array.from({ length: NODES }, (_, i) => new Agent([broker.url, other.url], `node-${i}`))
   await until('each was answered a few times', () => agents.every(({ answered }) => answered >= 3), 60_000)
   other.kill('SIGKILL')
@@ -125,15 +128,10 @@ test(`kill -9 of one of two brokers while ${NODES} nodes post to both: each post
       const { status } = await request(`${broker.url}${MINUTES}`, { method: 'POST', body: JSON.stringify(body) })
       assert.equal(status, 200)
     }
-  const sql = connectTo(dataDir)
-  try {
-    for (const [i, { sent }] of agents.entries())
-      assert.deepEqual(
-        [...(await sql.unsafe(STORED, [`node-${i}`]))].map((row) => ({ ...row })),
-        whole(sent.map((_, n) => n)),
-      )
-  } finally {
-    await sql.end({ timeout: 1 })
-  }
+  for (const [i, { sent }] of agents.entries())
+    assert.deepEqual(
+      [...(await database.adminSql.unsafe(STORED, [`node-${i}`]))].map((row) => ({ ...row })),
+      whole(sent.map((_, n) => n)),
+    )
   assert.deepEqual(await broker.stop(), { code: 0, signal: null })
 })

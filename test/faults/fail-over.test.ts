@@ -7,19 +7,17 @@ import { routes } from '../../handlers/router.ts'
 import { createApp } from '../../lib/app/app.ts'
 import { buildDeps } from '../../lib/app/build.ts'
 import { loadConfig } from '../../lib/config/index.ts'
+import { SUPERUSER } from '../../lib/db/embedded/start.ts'
 import { type Database, openDatabase } from '../../lib/db/index.ts'
-import { openPool } from '../../lib/db/open-pool.ts'
 import { watchMemory } from '../../lib/traffic/index.ts'
+import { startOwnServer } from '../support/own-server.ts'
 import { type FaultyProxy, startProxy } from '../support/proxy.ts'
-import { administer, startTestServer, type TestServer, withDatabase } from '../support/server.ts'
 import { startSwitch } from '../support/switch.ts'
 import { until } from '../support/until.ts'
 
-const DATABASE = 'broker'
 const EVERY_MS = 1_000
 
 interface Server {
-  server: TestServer
   proxy: FaultyProxy
   sql: postgres.Sql
 }
@@ -32,20 +30,8 @@ let app: ReturnType<typeof createApp>
 let deps: ReturnType<typeof buildDeps>
 
 async function startServer(): Promise<Server> {
-  const server = await startTestServer(undefined)
-  await administer(server.url, `create database ${DATABASE} template ${server.template}`)
-  const url = new URL(withDatabase(server.url, DATABASE))
-  const target = {
-    host: decodeURIComponent(url.hostname),
-    port: Number(url.port),
-    user: url.username,
-    database: DATABASE,
-  }
-  return {
-    server,
-    proxy: await startProxy(target),
-    sql: openPool(url.href, { max: 1, fetch_types: false, onnotice: () => {} }),
-  }
+  const { folder, port, sql } = await startOwnServer({})
+  return { proxy: await startProxy({ host: folder, port, user: SUPERUSER, database: 'postgres' }), sql }
 }
 
 before(async () => {
@@ -62,11 +48,7 @@ before(async () => {
 after(async () => {
   await db.end(1_000)
   await pooler.close()
-  for (const { server, proxy, sql } of [a, b]) {
-    await proxy.close()
-    await sql.end({ timeout: 1 })
-    await server.stop()
-  }
+  for (const { proxy } of [a, b]) await proxy.close()
 })
 
 let made = 0

@@ -13,9 +13,13 @@ const BATCH_FLOWS = 5
 const RETRY_MS = 50
 const LONGEST_DELAY_MS = 60_000
 
+/** Brokers of an earlier storm remember its flows. */
+let nextFlow = 1
+
 export interface StormOptions {
   databaseUrl: string
-  replicas: number
+  /** How many to start, or those that run. */
+  replicas: number | Broker[]
   followers: number
   /** Between two batches of a poster. */
   pauseMs: number
@@ -116,7 +120,7 @@ export class Storm {
   readonly #answeredAt: number[] = []
   #posters: Promise<void>[] = []
   #isPosting = true
-  #next = 1
+  #asked = 0
   stored = 0
   kills = 0
 
@@ -129,7 +133,9 @@ export class Storm {
     const { connection } = await startPooler(options.databaseUrl, 'swallowed')
     const { host, port, user, database } = connection
     const storm = new Storm(options, `postgres://${user}@${host}:${port}/${database}`)
-    for (let n = 0; n < options.replicas; n++) storm.brokers.push(await storm.#startBroker())
+    if (typeof options.replicas === 'number')
+      for (let n = 0; n < options.replicas; n++) storm.brokers.push(await storm.#startBroker())
+    else storm.brokers.push(...options.replicas)
     for (let n = 0; n < options.followers; n++) storm.readers.push(new FollowingReader(storm))
     storm.#posters = Array.from({ length: POSTERS }, () => storm.#post())
     return storm
@@ -139,8 +145,9 @@ export class Storm {
     return startBroker({ databaseUrl: this.#databaseUrl, env: { MIGRATE_ON_START: 'false' } })
   }
 
+  /** Of each replica in turn: every replica has readers. */
   anyUrl(): string {
-    return this.brokers[Math.floor(Math.random() * this.brokers.length)]!.url
+    return this.brokers[this.#asked++ % this.brokers.length]!.url
   }
 
   numberOf(uuid: string): number {
@@ -178,7 +185,7 @@ export class Storm {
 
   async #post(): Promise<void> {
     while (this.#isPosting) {
-      const numbers = Array.from({ length: BATCH_FLOWS }, () => this.#next++)
+      const numbers = Array.from({ length: BATCH_FLOWS }, () => nextFlow++)
       const batch = numbers.map((number) => flow(number))
       for (const [i, { uuid }] of batch.entries()) this.#numbers.set(uuid as string, numbers[i]!)
       // Posting again is safe, whatever became of the first attempt.
@@ -196,7 +203,7 @@ export class Storm {
     }
   }
 
-  /** Stops the posters, waits until every reader has all flows, and ends. */
+  /** Stops the posters, waits until every reader has all flows, and ends the readers. */
   async finish(): Promise<void> {
     this.#isPosting = false
     await Promise.all(this.#posters)
@@ -205,6 +212,5 @@ export class Storm {
     )
     for (const reader of this.readers) reader.stop()
     await Promise.all(this.readers.map(({ done }) => done))
-    await Promise.all(this.brokers.map((broker) => broker.stop()))
   }
 }

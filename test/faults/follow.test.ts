@@ -1,34 +1,42 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { SUPERUSER } from '../../lib/db/embedded/start.ts'
 import { startEdge } from '../edge/support.ts'
-import { createTestDatabase } from '../support/database.ts'
+import type { Broker } from '../support/broker.ts'
 import { depth } from '../support/depth.ts'
+import { startOwnServer } from '../support/own-server.ts'
 import { until } from '../support/until.ts'
 import { Storm } from './follow-storm.ts'
 
 /** `npm run bench:follow` sets these: a kill every five seconds for that long, and a report of the delays. */
 const SECONDS = Number(process.env.FOLLOW_SECONDS ?? 0)
-const FOLLOWERS = Number(process.env.FOLLOWERS ?? depth(8, 60))
+const FOLLOWERS = Number(process.env.FOLLOWERS ?? depth(6, 60))
 const KILL_MS = 5_000
-const KILLS = SECONDS > 0 ? (SECONDS * 1_000) / KILL_MS : depth(2, 12)
-const FLOWS_BETWEEN = 400
+const KILLS = SECONDS > 0 ? (SECONDS * 1_000) / KILL_MS : depth(1, 12)
+const REPLICAS = SECONDS > 0 ? 3 : depth(2, 3)
+const FLOWS_BETWEEN = depth(150, 400)
 
 // Followers wait for the oldest transaction of the server, so no other test may run one: a server of our own.
-delete process.env.BROKER_TEST_URL
+const { folder, port, sql } = await startOwnServer({})
+const databaseUrl = `postgres://${SUPERUSER}@${encodeURIComponent(folder)}:${port}/postgres`
 
-test('followers of three replicas, of which one after the other is killed, have each flow once', async (t) => {
-  const database = await createTestDatabase()
-  const storm = await Storm.start({ databaseUrl: database.url, replicas: 3, followers: FOLLOWERS, pauseMs: 20 })
+/** The replicas that are left after the first test. */
+let brokers: Broker[]
+
+test(`followers of ${REPLICAS} replicas, of which one after the other is killed, have each flow once`, async (t) => {
+  const storm = await Storm.start({ databaseUrl, replicas: REPLICAS, followers: FOLLOWERS, pauseMs: 20 })
   for (let n = 0; n < KILLS; n++) {
     const before = storm.stored
     const pause = SECONDS > 0 ? delay(KILL_MS) : undefined
     await until('more flows', () => storm.stored >= before + FLOWS_BETWEEN)
+    await until('every reader has some', () => storm.readers.every(({ flows }) => flows.length > 0))
     await pause
     await storm.killOne()
   }
   await storm.finish()
-  const rows = await database.adminSql<{ uuid: string }[]>`select uuid from traffic order by uuid`
+  brokers = storm.brokers
+  const rows = await sql<{ uuid: string }[]>`select uuid from traffic order by uuid`
   const stored = Uint32Array.from(rows, ({ uuid }) => storm.numberOf(uuid)).sort()
   assert.equal(stored.length, storm.stored)
   for (const { flows } of storm.readers) assert.deepEqual(Uint32Array.from(flows).sort(), stored)
@@ -43,8 +51,10 @@ test('followers of three replicas, of which one after the other is killed, have 
 })
 
 test('a reader behind the edge proxy has each flow once, as soon as another one', async () => {
-  const database = await createTestDatabase()
-  const storm = await Storm.start({ databaseUrl: database.url, replicas: 1, followers: 1, pauseMs: 20 })
+  await sql`truncate traffic`
+  const [left, ...others] = brokers
+  await Promise.all(others.map((broker) => broker.stop()))
+  const storm = await Storm.start({ databaseUrl, replicas: [left!], followers: 1, pauseMs: 20 })
   const edge = await startEdge(storm.brokers[0]!.url)
   storm.addReader(`http://127.0.0.1:${edge.port}`)
   // A proxy that waits for the end of an answer would pass on nothing.

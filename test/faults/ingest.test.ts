@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type postgres from 'postgres'
-import { type Broker, connectTo, createDataDir, flow, get, post, type Reply, startBroker } from '../support/broker.ts'
+import { type Broker, flow, get, post, type Reply, startBroker } from '../support/broker.ts'
+import { createTestDatabase } from '../support/database.ts'
 import { depth } from '../support/depth.ts'
 
 const CLIENTS = 64
-const ROUNDS = depth(4, 12)
-const BATCHES = 120
+const ROUNDS = depth(2, 12)
+const BATCHES = depth(40, 120)
 const BATCH_FLOWS = 48
 
 let first: Broker
@@ -32,18 +33,17 @@ function accepted({ status, json, text }: Reply): number {
 const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0)
 
 before(async () => {
-  const dataDir = createDataDir()
-  first = await startBroker({ dataDir })
-  second = await startBroker({ dataDir })
-  sql = connectTo(dataDir)
+  const database = await createTestDatabase()
+  sql = database.adminSql
+  first = await startBroker({ databaseUrl: database.url })
+  second = await startBroker({ databaseUrl: database.url })
   clients = Array.from({ length: CLIENTS }, () => new http.Agent({ keepAlive: true, maxSockets: 1 }))
   // Each client has its connection before the test begins.
   await Promise.all(clients.map((agent) => get(`${first.url}/health`, { agent })))
 })
 
-after(async () => {
+after(() => {
   for (const agent of clients) agent.destroy()
-  await sql.end({ timeout: 1 })
 })
 
 describe('one process', { timeout: 900_000 }, () => {

@@ -8,15 +8,18 @@ import type { JobName } from '../../jobs/locks.ts'
 import { trafficRetention } from '../../jobs/traffic-retention.ts'
 import { isWaiting, startScene } from '../jobs/scene.ts'
 import { flow, post, startBroker } from '../support/broker.ts'
+import { depth, onlyFull } from '../support/depth.ts'
 import { program } from '../support/program.ts'
 import { podsWithWrongAddresses } from '../support/records.ts'
 import { until } from '../support/until.ts'
 
-const PROCESSES = 3
+const PROCESSES = depth(2, 3)
 /** The smallest batch size that the configuration allows. */
 const BATCH_ROWS = 100
-const EXPIRED = 3_000
-const KEPT = 500
+const EXPIRED = depth(1_200, 3_000)
+const KEPT = depth(200, 500)
+/** An expired row in the middle of a batch. */
+const GATED = `expired-${String(EXPIRED / 2 + 10).padStart(5, '0')}`
 const GATE = 77
 
 const scene = await startScene(trafficRetention)
@@ -125,7 +128,10 @@ async function aheadOfCursor(): Promise<number> {
 
 for (const one of tables) {
   describe(one.job, { timeout: 900_000 }, () => {
-    test('three processes at once: each expired row is deleted once, nothing else, no error', async (t) => {
+    // The test of each job in test/jobs runs two passes at once, in one process.
+    test(`${PROCESSES} processes at once: each expired row is deleted once, nothing else, no error`, {
+      skip: one.job !== 'traffic-retention' && onlyFull,
+    }, async (t) => {
       await one.fill()
       await sql`create table deletion (name text)`
       await sql.unsafe(
@@ -152,14 +158,16 @@ for (const one of tables) {
       assert.deepEqual({ ...deleted }, { n: EXPIRED, names: EXPIRED, only_expired: true })
     })
 
-    test('a pass that is killed leaves whole batches, and the next pass deletes the rest', async (t) => {
+    // The other jobs delete from a second table, or move a cursor, in the same statement.
+    const skip = one.job === 'audit-retention' && onlyFull
+    test('a pass that is killed leaves whole batches, and the next pass deletes the rest', { skip }, async (t) => {
       await one.fill()
       // The deletion of a row in the middle waits for an advisory lock.
       await sql.unsafe(
         `create function wait_for_us() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(${GATE}); return old; end $$`,
       )
       await sql.unsafe(
-        `create trigger wait_for_us before delete on ${one.table} for each row when (old.${one.key} = 'expired-01510') execute function wait_for_us()`,
+        `create trigger wait_for_us before delete on ${one.table} for each row when (old.${one.key} = '${GATED}') execute function wait_for_us()`,
       )
       t.after(() => sql`drop function wait_for_us cascade`)
       const killed = await sql.begin(async (other) => {

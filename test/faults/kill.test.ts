@@ -16,15 +16,15 @@ import {
 import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 
-const WRITERS = 6
-const READERS = 2
+const WRITERS = depth(4, 6)
+const READERS = depth(1, 2)
 const BATCH_FLOWS = 20
 /** Acknowledged batches before the fault and after the recovery. */
-const BATCHES_BEFORE = 40
-const BATCHES_AFTER = 40
+const BATCHES_BEFORE = depth(12, 40)
+const BATCHES_AFTER = depth(12, 40)
 const BROKER_KILLS = depth(1, 3)
 /** Pause of a client after a refusal. */
-const CLIENT_PAUSE_MS = 5
+const CLIENT_PAUSE_MS = depth(25, 5)
 
 type Batch = ReturnType<typeof flow>[]
 
@@ -128,12 +128,17 @@ async function settle(
 
 const failures = (broker: Broker) => broker.log.filter(({ level }) => level === 'error' || level === 'fatal')
 
+const dataDir = createDataDir()
+const numbers = naturals()
+const all = { acknowledged: [] as Batch[], unknown: [] as Batch[] }
+let broker: Broker
+
+before(async () => {
+  broker = await startBroker({ dataDir })
+})
+
 describe('kill -9 of the broker', { timeout: 900_000 }, () => {
   test('during a stream of batches loses no acknowledged row, and batches without an answer may be posted again', async (t) => {
-    const dataDir = createDataDir()
-    const numbers = naturals()
-    const all = { acknowledged: [] as Batch[], unknown: [] as Batch[] }
-    let broker = await startBroker({ dataDir })
     for (let kill = 0; kill < BROKER_KILLS; kill++) {
       const stream = new Stream(t, broker, numbers)
       await until('batches are acknowledged', () => stream.acknowledged.length >= BATCHES_BEFORE)
@@ -150,21 +155,10 @@ describe('kill -9 of the broker', { timeout: 900_000 }, () => {
       await settle(broker, dataDir, { ...all, remembers: false })
       all.acknowledged.push(...all.unknown.splice(0))
     }
-    await broker.stop()
-    assert.equal(postmasterPid(dataDir), undefined, 'the last broker out takes the database along')
   })
 })
 
 describe('the database dies during a stream of batches, and the broker stays up', { timeout: 900_000 }, () => {
-  const dataDir = createDataDir()
-  const numbers = naturals()
-  const all = { acknowledged: [] as Batch[], unknown: [] as Batch[] }
-  let broker: Broker
-
-  before(async () => {
-    broker = await startBroker({ dataDir })
-  })
-
   const deaths: { name: string; strike: (postmaster: number, backend: number) => void; survives?: boolean }[] = [
     { name: 'kill -9 of the postmaster', strike: (pid) => process.kill(pid, 'SIGKILL') },
     { name: 'kill -9 of one backend', strike: (_, backend) => process.kill(backend, 'SIGKILL'), survives: true },
@@ -212,7 +206,7 @@ describe('the database dies during a stream of batches, and the broker stays up'
 
   test('after these faults the broker stops with 0', async () => {
     assert.deepEqual(await broker.stop(), { code: 0, signal: null })
-    assert.equal(postmasterPid(dataDir), undefined)
+    assert.equal(postmasterPid(dataDir), undefined, 'the last broker out takes the database along')
   })
 })
 

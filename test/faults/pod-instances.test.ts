@@ -6,7 +6,8 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
 import type postgres from 'postgres'
-import { type Broker, connectTo, createDataDir, get, post, startBroker } from '../support/broker.ts'
+import { type Broker, get, post, startBroker } from '../support/broker.ts'
+import { createTestDatabase } from '../support/database.ts'
 import { depth } from '../support/depth.ts'
 import { startLossyApp } from '../support/lossy.ts'
 import type { Fate } from '../support/proxy.ts'
@@ -17,7 +18,7 @@ import { until } from '../support/until.ts'
 const CLIENTS = 4
 const NAMESPACES = ['dev', 'prod'] as const
 /** After this many posts another pod takes the name. */
-const POSTS_PER_POD = 12
+const POSTS_PER_POD = depth(3, 12)
 const ROUNDS = depth(20, 60)
 const BROKER_KILLS = depth(1, 3)
 
@@ -112,9 +113,10 @@ async function assertCredited(sql: postgres.Sql, ledger: Ledger): Promise<void> 
 
 describe('kill -9 of the broker', { timeout: 900_000 }, () => {
   test('while pods of two namespaces restart: each acknowledged syscall is in the set and attributed to its pod', async (t) => {
-    const dataDir = createDataDir()
+    const database = await createTestDatabase()
+    const start = () => startBroker({ databaseUrl: database.url })
     const ledger: Ledger = Array(CLIENTS).fill(0)
-    let broker = await startBroker({ dataDir })
+    let broker = await start()
     for (let kill = 0; kill < BROKER_KILLS; kill++) {
       const stream = new Stream(t, broker, ledger)
       await until('writes are acknowledged', () => stream.rounds >= ROUNDS)
@@ -124,13 +126,8 @@ describe('kill -9 of the broker', { timeout: 900_000 }, () => {
       assert.ok(stream.cut > 0, 'something was on its way')
       assert.deepEqual(stream.refused, [])
 
-      broker = await startBroker({ dataDir })
-      const sql = connectTo(dataDir)
-      try {
-        await assertCredited(sql, ledger)
-      } finally {
-        await sql.end({ timeout: 1 })
-      }
+      broker = await start()
+      await assertCredited(database.adminSql, ledger)
       for (const [client, count] of ledger.entries())
         if (count > 0) {
           const { json } = await get(

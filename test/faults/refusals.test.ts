@@ -1,17 +1,14 @@
 /** Temporary failures of the database are 503 with `Retry-After` and one log line. They end with their cause. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import test, { beforeEach } from 'node:test'
 import type postgres from 'postgres'
 import { staleSweep } from '../../jobs/stale-sweep.ts'
-import { startEmbedded } from '../../lib/db/embedded/index.ts'
-import { openPool } from '../../lib/db/open-pool.ts'
+import { SUPERUSER } from '../../lib/db/embedded/start.ts'
 import { DatabaseUnreachable, migrate } from '../../sql/migrate/index.ts'
 import { startApp } from '../support/app.ts'
 import { startAsRole } from '../support/as-role.ts'
 import { noLog } from '../support/log.ts'
+import { startOwnServer } from '../support/own-server.ts'
 import { podPost } from '../support/records.ts'
 import { administer, withDatabase } from '../support/server.ts'
 import { becomes, until } from '../support/until.ts'
@@ -243,21 +240,10 @@ test('while the database refuses connections or is renamed, requests are 503; wh
 
 /** Starts another server, which requires a password from the role. */
 async function withPasswords(work: (of: Broker, sql: postgres.Sql) => Promise<void>): Promise<void> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'broker-password-'))
-  const server = await startEmbedded({ dataDir, log: noLog })
-  const sql = openPool(server.options, { max: 2, onnotice: () => {} })
-  try {
-    await migrate({ connection: server.options, log: noLog })
-    const other = await startAsRole({ deps: owner.deps, sql, url: server.url })
-    const rules = join(dataDir, 'postgres', 'pg_hba.conf')
-    writeFileSync(rules, `local all ${other.role} scram-sha-256\n${readFileSync(rules, 'utf8')}`)
-    await sql`select pg_reload_conf()`
-    await work(other, sql).finally(() => other.db.end(100))
-  } finally {
-    await sql.end({ timeout: 1 })
-    await server.stop()
-    rmSync(dataDir, { recursive: true, force: true })
-  }
+  const { port, sql } = await startOwnServer({})
+  const url = `postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`
+  const other = await startAsRole({ deps: owner.deps, sql, url })
+  await work(other, sql).finally(() => other.db.end(100))
 }
 
 test('while the password is wrong, requests are 503 and migrations fail', { timeout: 900_000 }, () =>

@@ -5,13 +5,13 @@ import http from 'node:http'
 import { before, describe, test } from 'node:test'
 import { type Broker, get, metric, residentMb, startBroker } from '../support/broker.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { depth } from '../support/depth.ts'
+import { depth, onlyFull } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 
 const CONTAINERS = 450
 const LIMIT = 200
 const ENTRY_BYTES = 1_000
-const ENTRIES = depth(100, 400)
+const ENTRIES = depth(50, 400)
 const CLIENTS = depth(3, 6)
 const HEAP_MB = 96
 /** A page needs 9 MiB of it, so that two are read at once. */
@@ -111,11 +111,12 @@ describe('pages of many megabytes', { timeout: 900_000 }, () => {
     const first = await readPage(broker)
     const second = await readPage(other, `&after=${first.nextAfter}`)
     await broker.stop()
-    broker = await start()
+    // A restarted broker knows as little about the first pages as the other replica.
+    broker = onlyFull ? other : await start()
     const third = await readPage(broker, `&after=${second.nextAfter}`)
     assert.deepEqual([third.nextAfter, third.isCut], [null, false])
     assert.deepEqual([...first.names, ...second.names, ...third.names], all)
-    await other.stop()
+    if (broker !== other) await other.stop()
   })
 
   test('a page whose results can no longer be read is cut, and its budget is released', async () => {

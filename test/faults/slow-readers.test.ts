@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createApp } from '../../lib/app/app.ts'
 import { access } from '../../lib/http/access.ts'
 import { sendPieces } from '../../lib/http/response/respond.ts'
@@ -11,14 +12,18 @@ import { listen } from '../../lib/http/server/listen.ts'
 import type { Cut, ReaderLimits } from '../../lib/http/server/slow-readers.ts'
 import { startApp } from '../support/app.ts'
 import { get } from '../support/broker.ts'
-import { onlyFull } from '../support/depth.ts'
+import { depth, onlyFull } from '../support/depth.ts'
 import { collect } from '../support/heap.ts'
 import { piecesFrom } from '../support/pieces.ts'
 import { whileLocked } from '../support/routes.ts'
 import { until } from '../support/until.ts'
 
-const ROWS = 20_000
-const SLOW = 6
+const ROWS = depth(12_000, 20_000)
+const EXECUTABLES = depth(2_000, 3_000)
+const SHORT_LISTS = depth(24, 40)
+const SLOW = depth(2, 6)
+/** Pause of the fast reader after a list. */
+const PAUSE_MS = depth(100, 0)
 const MB = 1024 * 1024
 const IMAGE = `sha256:${'a'.repeat(64)}`
 /** More than the size of the longest list, and much less than the charge for making it. */
@@ -59,7 +64,7 @@ before(async () => {
     insert into runtime_executable (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_hash,
                                     path_complete, source, origin, first_seen, last_seen)
     select 'primary', 'shop', 'Deployment', 'busy', 'app', ${IMAGE}, 'exec', p.path, sha256(convert_to(p.path, 'UTF8')), true, 'ebpf', 'image', now(), now()
-    from (select '/' || n || repeat('x', 3000) as path from generate_series(1, 3000) n) p`
+    from (select '/' || n || repeat('x', 3000) as path from generate_series(1, ${EXECUTABLES}::int) n) p`
 })
 
 const servers: Server[] = []
@@ -152,7 +157,7 @@ for (const [what, paths] of [
   ['a list', [LIST]],
   ['all flows of a pod', ['/pod/traffic/busy']],
   ['the executables of a workload', ['/workloads/shop/Deployment/busy/runtime?limit=5000']],
-  ['many short lists at once', Array.from({ length: 40 }, () => '/pod/traffic?limit=500')],
+  ['many short lists at once', Array.from({ length: SHORT_LISTS }, () => '/pod/traffic?limit=500')],
 ] as const) {
   test(`a slow reader of ${what} is cut, and a fast reader is not`, async () => {
     const { url, ask, cuts } = await serve(HASTY)
@@ -162,6 +167,7 @@ for (const [what, paths] of [
         const { status, json } = await get(url + LIST)
         if (status === 200) assert.equal(json.length, ROWS)
         if (cuts.length === SLOW) return
+        await delay(PAUSE_MS)
       }
     }
     await Promise.all([quick(), until('the slow readers are cut', () => cuts.length >= SLOW)])

@@ -8,7 +8,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { isPostmaster, readPidFile } from '../../lib/db/embedded/attach.ts'
 import { MISREADS, misreadsEscapedKeys } from '../../lib/process/escaped-keys.ts'
 import { connectTo, createDataDir, get, postmasterPid, startBroker } from '../support/broker.ts'
-import { onlyFull } from '../support/depth.ts'
+import { depth, onlyFull } from '../support/depth.ts'
 import { program } from '../support/program.ts'
 import { becomes, until } from '../support/until.ts'
 
@@ -120,7 +120,7 @@ describe('a data folder that cannot be used ends the start with a sentence that 
   test('a file', async (t) => {
     const path = join(createDataDir(), 'file')
     writeFileSync(path, '')
-    for (const dataDir of [path, join(path, 'below')]) {
+    for (const dataDir of depth([path], [path, join(path, 'below')])) {
       const { code, output } = await launch(t, dataDir, SERVER).ended
       assert.equal(code, 1)
       assert.match(lastWords(output), /^DATA_DIR: \S+ cannot be made \((EEXIST|ENOTDIR)\)/)

@@ -9,7 +9,7 @@ import { depth } from '../support/depth.ts'
 import { imageOf, pageOf, postPayload, storedVersions } from './supply-chain.ts'
 
 const CLIENTS = 4
-const ROUNDS = depth(4, 10)
+const ROUNDS = depth(2, 10)
 const PAGES = 9
 const PER_PAGE = 25
 

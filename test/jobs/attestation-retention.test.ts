@@ -224,7 +224,7 @@ test('an image that comes back after the pass read the inventory keeps its resul
 })
 
 test('no result is lost when results and pods are posted during a pass', { timeout: 900_000 }, async (t) => {
-  const names = Array.from({ length: 30 }, (_, n) => `raced-${n}`)
+  const names = Array.from({ length: depth(10, 30) }, (_, n) => `raced-${n}`)
   const db = scene.otherProcess(t)
   const post = async (name: string) => {
     assert.equal(
@@ -234,7 +234,7 @@ test('no result is lost when results and pods are posted during a pass', { timeo
     )
     await store(name, 0)
   }
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < depth(2, 5); round++) {
     await sql`truncate image_attestation`
     await Promise.all(names.map((name) => store(name, round % 2 === 0 ? 8 : 1)))
     if (round % 2 === 1) await sql`truncate image, workload_container`
@@ -302,6 +302,6 @@ test('a pass leaves exactly the young results of images in the inventory', {
       assert.deepEqual(await left(), expected)
       assert.equal((await run(withDays(days))).rows, 0)
     }),
-    { numRuns: depth(16, 80) },
+    { numRuns: depth(6, 80) },
   )
 })

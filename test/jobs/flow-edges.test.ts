@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeEach, test } from 'node:test'
 import type postgres from 'postgres'
 import { flowEdges } from '../../jobs/flow-edges.ts'
+import { depth } from '../support/depth.ts'
 import { othersEnded } from '../support/transactions.ts'
 import { until } from '../support/until.ts'
 import { abortedAfter, isWaiting, startScene } from './scene.ts'
@@ -18,7 +19,8 @@ const DAY = 24 * HOUR
 
 beforeEach(async () => {
   await sql`
-    truncate traffic, pod, pod_address, pod_labels, service, service_backend, flow_edge, flow_edge_pod, flow_edge_pending, flow_pod`
+    truncate traffic, pod, pod_address, pod_labels, service, service_backend, flow_edge, flow_edge_pod, flow_edge_pending, flow_pod,
+             flow_address`
   await sql`
     update flow_edge_cursor
     set next_tx = pg_current_xact_id(), time_stamp = null, uuid = null, as_of = null, looked_tx = null, looked_at = null,
@@ -263,33 +265,36 @@ test('flows of unknown direction are in no edge', async () => {
 })
 
 test('many flows are counted in several statements, and a pass that is stopped goes on in the next one', async () => {
-  await storeMany(12_000, '1')
-  for (let n = 0; n < 6; n++) await storeMany(2_000, '2')
+  const parts = depth(3, 6)
+  const flows = parts * 2_000
+  await storeMany(flows, '1')
+  for (let n = 0; n < parts; n++) await storeMany(2_000, '2')
   await storeMany(3, '3')
-  const pass = await run(abortedAfter(3, scene.db))
+  const pass = await run(abortedAfter(depth(2, 3), scene.db))
   assert.equal(pass.outcome, 'aborted')
   const partly = await counted()
-  assert.ok(Object.values(partly).reduce((a, b) => a + b, 0) < 24_003, JSON.stringify(partly))
+  assert.ok(Object.values(partly).reduce((a, b) => a + b, 0) < 2 * flows + 3, JSON.stringify(partly))
   await run()
-  assert.deepEqual(await counted(), { 1: 12_000, 2: 12_000, 3: 3 })
+  assert.deepEqual(await counted(), { 1: flows, 2: flows, 3: 3 })
   const [{ pods }] = (await sql`select pods::int from flow_edge where port = '1'`) as [{ pods: number }]
   assert.equal(pods, 7)
 })
 
 test('flows from before transactions were recorded count once, also if they are written again meanwhile', async () => {
-  await storeMany(12_000, '1', 'null')
+  const flows = depth(6_000, 12_000)
+  await storeMany(flows, '1', 'null')
   const before = await store({ ...OPEN, traffic_in_out_port: '2' })
   const later = await store({ ...OPEN, traffic_in_out_port: '3' })
   await sql`update traffic set tx = null`
   await sql`update flow_edge_cursor set time_stamp = '-infinity', uuid = ''`
   await storeMany(10, '4')
-  assert.equal(await count(), 12_012)
+  assert.equal(await count(), flows + 12)
   await resolve(before, { peer_kind: 'service', peer_namespace: 'shop', peer_name: 'db' })
   await run()
-  assert.deepEqual([await counted(), await pending()], [{ 1: 12_000, 2: 1, 4: 10 }, 1])
+  assert.deepEqual([await counted(), await pending()], [{ 1: flows, 2: 1, 4: 10 }, 1])
   await resolve(later, { peer_kind: 'service', peer_namespace: 'shop', peer_name: 'db' })
   await run()
-  assert.deepEqual([await counted(), await pending()], [{ 1: 12_000, 2: 1, 3: 1, 4: 10 }, 0])
+  assert.deepEqual([await counted(), await pending()], [{ 1: flows, 2: 1, 3: 1, 4: 10 }, 0])
 })
 
 test('of two processes one counts, and the other one does nothing', async (t) => {
@@ -331,7 +336,7 @@ test('random transactions, roll-backs, late peers and passes: the edges equal th
         .catch(() => {})
     })
   const unresolved: string[] = []
-  for (let step = 0; step < 150; step++) {
+  for (let step = 0; step < depth(80, 150); step++) {
     const kind = random(8)
     if (kind === 0 && open.length < 3) await begin()
     else if (kind === 1 && open.length > 0) await open.splice(random(open.length), 1)[0]!.end(random(3) > 0)
@@ -367,11 +372,13 @@ test('random transactions, roll-backs, late peers and passes: the edges equal th
 })
 
 test('flows that were restored from another server count once, and those that are stored then, too', async () => {
-  await storeMany(12_000, 'counted')
+  const flows = depth(6_000, 12_000)
+  const others = depth(500, 6_000)
+  await storeMany(flows, 'counted')
   const early = await store({ traffic_in_out_port: 'early' })
   const open = await store({ ...OPEN, traffic_in_out_port: 'open' })
   await run()
-  await storeMany(6_000, 'not counted')
+  await storeMany(others, 'not counted')
   await sql`update traffic t set tx = (t.tx::text::bigint + 1000000000)::text::xid8`
   await sql`update flow_edge_cursor c set next_tx = (c.next_tx::text::bigint + 1000000000)::text::xid8`
   const restoredAt = await clock()
@@ -379,7 +386,7 @@ test('flows that were restored from another server count once, and those that ar
   // Its number is by chance one that this server gave, too.
   await sql`update traffic set tx = (select tx from traffic where uuid = ${stored}) where uuid = ${early}`
   assert.equal(await isAsOf(restoredAt), false)
-  const edges = { counted: 12_000, early: 1, 'not counted': 6_000, 'stored then': 1 }
+  const edges = { counted: flows, early: 1, 'not counted': others, 'stored then': 1 }
   for (let pass = 0; pass < 2; pass++) {
     await becomesAsOf(restoredAt)
     assert.deepEqual([await counted(), await pending()], [edges, 1])

@@ -12,10 +12,17 @@ import { runtimeRetention } from '../../jobs/runtime-retention.ts'
 import { seccompDenialRetention } from '../../jobs/seccomp-denial-retention.ts'
 import { trafficRetention } from '../../jobs/traffic-retention.ts'
 import type { Database, Sql } from '../../lib/db/index.ts'
-import { onlyFull } from '../support/depth.ts'
+import { depth, onlyFull } from '../support/depth.ts'
 import { abortedAfter, startScene } from './scene.ts'
 
-const ROWS = 100_000
+/** Rows of most tables. */
+const ROWS = depth(10_000, 100_000)
+/** Tables of which a whole index would be read if they had fewer rows. */
+const JOINED = ['pod', 'image', 'workload_container', 'seccomp_denial']
+const JOINED_ROWS = 100_000
+/** The planner goes by the number of pages: the smaller tables have as many as the large ones. */
+const FILL = depth(', fillfactor = 10', '')
+const MAX_ROWS_PER_POD = depth(15, 150)
 const DAY = 86_400
 const LARGE = [
   'traffic',
@@ -40,7 +47,7 @@ interface Plan {
 const scene = await startScene(trafficRetention, {
   auditRetentionBatchSize: 100,
   trafficRetentionBatchSize: 100,
-  trafficMaxRowsPerPod: 150,
+  trafficMaxRowsPerPod: MAX_ROWS_PER_POD,
   seccompDenialsBatchSize: 100,
   imageInventoryBatchSize: 100,
 })
@@ -69,7 +76,7 @@ function faults(plan: Plan): string[] {
   })
 }
 
-async function fill(rows: number): Promise<void> {
+async function fill(rows: number, joined: number): Promise<void> {
   await sql`
     insert into audit_verdict (policy_uid, policy_namespace, policy_name, direction, dst_port, protocol, reason, observed_at, verdict)
     select '', '', 'p', 'Ingress', n, 'TCP', '', ${ago(60 * DAY)}::text::timestamp + n * interval '1 s', 'Allow'
@@ -77,7 +84,7 @@ async function fill(rows: number): Promise<void> {
   await sql`
     insert into pod (pod_name, pod_ip, pod_ips, pod_namespace, time_stamp, node_name, is_dead)
     select 'pod-' || n, '', '{}', 'shop', ${ago(60 * DAY)}::text::timestamp, 'node', n % 2 = 0
-    from generate_series(1, ${rows / 2}::int) n on conflict do nothing`
+    from generate_series(1, ${joined / 2}::int) n on conflict do nothing`
   await sql`
     insert into traffic (uuid, pod_name, pod_namespace, traffic_in_out_ip, time_stamp, peer_kind, peer_name)
     select ${rows}::text || '-' || n, 'pod-' || n % 500, 'shop', n::text, ${ago(60 * DAY)}::text::timestamp + n * interval '1 s',
@@ -91,20 +98,20 @@ async function fill(rows: number): Promise<void> {
            case when n <= ${Math.floor(rows / 5)}::int then ${ago(60 * DAY)}::text::timestamp + n * interval '1 s' else ${now} end, ${now}
     from generate_series(1, ${rows}::int) n on conflict do nothing`
   await sql`
-    insert into image select ${digest}, 'r', '{}', 'repo', ${now}, ${now} from generate_series(1, ${rows}::int) n where n % 2 = 0
+    insert into image select ${digest}, 'r', '{}', 'repo', ${now}, ${now} from generate_series(1, ${joined}::int) n where n % 2 = 0
     on conflict do nothing`
   await sql`
     insert into workload_container
     select 'primary', 'shop', 'Deployment', 'web', 'c-' || n, ${digest}, 'regular', 'r', '{}', '{}', null, null, null, null, ${now}, ${now}
-    from generate_series(1, ${rows}::int) n where n % 3 = 0 on conflict do nothing`
+    from generate_series(1, ${joined}::int) n where n % 3 = 0 on conflict do nothing`
   await sql`
     insert into seccomp_denial (pod_uid, pod_name, pod_namespace, workload_kind, workload_name, syscall, action, count, first_seen, last_seen)
-    select ${rows}::text || '-' || n, 'pod-' || n, 'ns-' || n % 3, w.name, w.name, 's', 'a', 1, t, t
+    select ${joined}::text || '-' || n, 'pod-' || n, 'ns-' || n % 3, w.name, w.name, 's', 'a', 1, t, t
     from (select n, case when n % 5 = 0 then ${ago(60 * DAY)}::text::timestamp + n * interval '1 s' else ${now} end as t
-          from generate_series(1, ${rows}::int) n) n,
+          from generate_series(1, ${joined}::int) n) n,
          lateral (select case when n % 100 > 0 then 'web' end) w(name)`
   await sql`
-    insert into seccomp_denial_node select ${rows}::text || '-' || n, true, 10, '{}', ${ago(60 * DAY)}::text::timestamp from generate_series(1, ${Math.ceil(rows / 4)}::int) n`
+    insert into seccomp_denial_node select ${joined}::text || '-' || n, true, 10, '{}', ${ago(60 * DAY)}::text::timestamp from generate_series(1, ${Math.ceil(rows / 4)}::int) n`
   await sql`
     insert into runtime_executable (
       cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, kind, path, path_hash, path_complete, source,
@@ -135,12 +142,12 @@ const jobs: [job: Job, batches: number][] = [
   [auditRetention, 3],
   [deadPodRetention, 3],
   [trafficRetention, 3],
-  // The first five delete by age, the others by the inventory.
-  [attestationRetention, 8],
+  // The first five, or with few rows the first one, delete by age, the others by the inventory.
+  [attestationRetention, depth(3, 8)],
   // The first eleven attribute, the others delete by age.
   [seccompDenialRetention, 14],
   // The first three read files, some of them seen lately, the next three capabilities, the others containers.
-  [runtimeRetention, 10],
+  [runtimeRetention, depth(7, 10)],
 ]
 
 for (const [belief, isKnown] of [
@@ -151,10 +158,13 @@ for (const [belief, isKnown] of [
     before(async () => {
       await sql`truncate audit_verdict, pod, pod_address, traffic, traffic_retention_cursor, image_attestation, image, workload_container,
                          seccomp_denial, seccomp_denial_node, runtime_executable, runtime_capability, runtime_coverage`
-      for (const table of LARGE) await sql.unsafe(`alter table ${table} set (autovacuum_enabled = false)`)
-      await fill(2)
+      for (const table of LARGE) {
+        const fill = JOINED.includes(table) ? '' : FILL
+        await sql.unsafe(`alter table ${table} set (autovacuum_enabled = false${fill})`)
+      }
+      await fill(2, 2)
       await sql.unsafe('analyze')
-      await fill(ROWS)
+      await fill(ROWS, JOINED_ROWS)
       if (isKnown) await sql.unsafe('analyze')
     })
 
@@ -176,7 +186,7 @@ for (const [belief, isKnown] of [
       const context = scene.context(abortedAfter(6, explaining(plans)))
       const pass = await trafficRetention.run({
         ...context,
-        config: { ...config, trafficRetentionDays: 0, trafficMaxRowsPerPod: 150 },
+        config: { ...config, trafficRetentionDays: 0, trafficMaxRowsPerPod: MAX_ROWS_PER_POD },
       })
       assert.ok(pass.rows > 0)
       // The first two read the cursor and find the pods; the second reads as many index entries as there are rows.

@@ -3,6 +3,7 @@ import { beforeEach, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { chains } from '../../jobs/index.ts'
 import { runtimeRetention } from '../../jobs/runtime-retention.ts'
+import { depth } from '../support/depth.ts'
 import { until } from '../support/until.ts'
 import { abortedAfter, inside, startScene, waiting } from './scene.ts'
 
@@ -333,6 +334,6 @@ test('a pass leaves exactly the young files and containers, with any batch size'
         assert.deepEqual([await filesLeft(), await containersLeft()], [kept(files), kept(containers)])
       },
     ),
-    { numRuns: 20 },
+    { numRuns: depth(6, 20) },
   )
 })

@@ -459,6 +459,6 @@ test('a pass leaves exactly the young denials, with the workloads of known pods'
         assert.equal((await run(changes)).rows, 0)
       },
     ),
-    { numRuns: depth(12, 60) },
+    { numRuns: depth(6, 60) },
   )
 })

@@ -160,9 +160,18 @@ test('a pass ends after 200 batches', async () => {
   assert.equal((await run({ config })).rows, 60)
 })
 
-test('pods above the cap are found after any number of flows of other pods', async () => {
+test('pods above the cap are found after any number of flows of other pods', async (t) => {
   // A read takes 100 000 entries. The first ends within `b`, before it has read more entries of `b` than the cap. The
   // second ends within `d`, after it has read more entries of `d` than the cap.
+  // The indexes that no read of the cap uses take most of the time of storing so many flows.
+  const unused = await sql<{ name: string; definition: string }[]>`
+    select indexname as name, indexdef as definition from pg_indexes
+    where tablename = 'traffic' and indexname not in ('traffic_pkey', 'traffic_by_pod', 'traffic_newest')`
+  for (const { name } of unused) await sql`drop index ${sql(name)}`
+  t.after(async () => {
+    await sql`truncate traffic`
+    for (const { definition } of unused) await sql.unsafe(definition)
+  })
   await sql`
     insert into traffic (uuid, pod_name, pod_namespace, peer_kind, time_stamp)
     select p || i, p, 'shop', 'pod', ${ago(10)}::text::timestamp

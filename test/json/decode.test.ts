@@ -16,7 +16,7 @@ test('a text decodes as a whole, whichever of its characters are split between t
       const text = filling + one + filling.slice(0, -2 * before) + other
       assert.equal(await decode(Buffer.from(text)), text)
     }),
-    { numRuns: depth(10, 60) },
+    { numRuns: depth(5, 60) },
   )
 })
 
@@ -26,6 +26,6 @@ test('one byte less or more than a part, and no bytes', async () => {
 })
 
 test('long texts are decoded in slices with other work between them; short ones at once', async () => {
-  assert.ok((await turnsOf(decode(Buffer.from('x漢é'.repeat(8 * MIB))))) > 1)
+  assert.ok((await turnsOf(decode(Buffer.from('x漢é'.repeat(depth(4, 8) * MIB))))) > 1)
   assert.equal(await turnsOf(decode(Buffer.from('x'.repeat(16 * MIB)))), 0)
 })

@@ -21,14 +21,15 @@ import { EmbeddedUnavailable, startEmbedded } from '../../lib/db/embedded/index.
 import { openPool } from '../../lib/db/open-pool.ts'
 import { emptyInstallation, installation, isGone, query } from '../support/installation.ts'
 import { noLog } from '../support/log.ts'
+import { copyCluster } from '../support/prepared-cluster.ts'
 import { startRefusing } from '../support/refusing.ts'
 import { until } from '../support/until.ts'
 
 const isRoot = process.getuid?.() === 0
 
-test('a fresh folder becomes a durable UTF8 server on a private socket', async (t) => {
+test('a fresh folder becomes a durable UTF8 server on a private socket, and pools open on each form of its address', async (t) => {
   const site = emptyInstallation(t)
-  const dataDir = join(site.dataDir, 'not', 'there yet')
+  const dataDir = join(site.dataDir, 'blank, "quoted"', 'new')
   const server = await site.start(dataDir)
   assert.equal(server.attached, false)
   const [settings] = await query(
@@ -44,9 +45,31 @@ test('a fresh folder becomes a durable UTF8 server on a private socket', async (
   assert.equal(server.options.host, join(dataDir, 'postgres-socket'))
   assert.equal(statSync(server.options.host).mode & 0o777, 0o700)
   assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres-owner', 'postgres-socket'])
+
+  const { user, host, database } = server.options
+  for (const connection of [
+    server.options,
+    server.url,
+    `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}`,
+  ]) {
+    const sql = openPool(connection, { max: 1, fetch_types: false })
+    const [row] = await sql`select current_user as user, current_database() as database`
+    await sql.end()
+    assert.deepEqual({ ...row }, { user, database })
+  }
+
   await server.stop()
   assert.ok(isGone(dataDir, server.pid))
   assert.deepEqual(readdirSync(server.options.host), [])
+})
+
+test('a pool opens on a URL of TCP', async () => {
+  const tcp = openPool('postgresql://me:pass%2Fword@example.test:6543/db', { max: 1 })
+  assert.deepEqual(
+    [tcp.options.host, tcp.options.port, tcp.options.user, tcp.options.database],
+    [['example.test'], [6543], 'me', 'db'],
+  )
+  await tcp.end()
 })
 
 test('the data is kept between runs', async (t) => {
@@ -62,7 +85,7 @@ test('the data is kept between runs', async (t) => {
 test('root runs it as another user without any capability, and opens the folder for passing', {
   skip: !isRoot && 'needs root',
 }, async (t) => {
-  const site = emptyInstallation(t)
+  const site = await installation(t)
   const { dataDir } = site
   chmodSync(dataDir, 0o700)
   const server = await site.start()
@@ -205,6 +228,7 @@ test('where the path is too long for a socket address, the socket goes to the te
   const site = emptyInstallation(t)
   const dataDir = join(site.dataDir, 'long'.repeat(30))
   mkdirSync(dataDir)
+  await copyCluster(dataDir)
   const server = await site.start(dataDir)
   site.atEnd(async () => {
     await server.stop()
@@ -214,28 +238,6 @@ test('where the path is too long for a socket address, the socket goes to the te
   assert.equal(statSync(server.options.host).mode & 0o777, 0o700)
   const second = await site.start(dataDir)
   assert.equal(second.pid, server.pid)
-})
-
-test('a pool opens on the options and on both libpq forms of the URL', async (t) => {
-  const site = emptyInstallation(t)
-  const server = await site.start(join(site.dataDir, 'blank, comma "quoted"'))
-  const { user, host, database } = server.options
-  for (const connection of [
-    server.options,
-    server.url,
-    `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}`,
-  ]) {
-    const sql = openPool(connection, { max: 1, fetch_types: false })
-    const [row] = await sql`select current_user as user, current_database() as database`
-    await sql.end()
-    assert.deepEqual({ ...row }, { user, database })
-  }
-  const tcp = openPool('postgresql://me:pass%2Fword@example.test:6543/db', { max: 1 })
-  assert.deepEqual(
-    [tcp.options.host, tcp.options.port, tcp.options.user, tcp.options.database],
-    [['example.test'], [6543], 'me', 'db'],
-  )
-  await tcp.end()
 })
 
 test('a folder that cannot be a cluster is refused with the message of the server', async (t) => {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
+import { bundled } from './bundled.ts'
 
-const module = new URL('../../lib/observability/log.ts', import.meta.url).href
+const MODULE = bundled(new URL('../../lib/observability/log.ts', import.meta.url))
 
 /**
  * At exit a process gives its reader two seconds, which a busy machine may use up; a reader this quick had them in
@@ -17,10 +18,10 @@ const ATTEMPTS = 10
  * `process.send`.
  */
 function logging(script: string, level = 'info'): ChildProcess {
-  const source = `import { createLog } from '${module}'
+  const source = `${MODULE}
     const log = createLog({ logLevel: '${level}' })
     ${script}`
-  return spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', source], {
+  return spawn(process.execPath, ['--input-type=module', '-e', source], {
     stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
   })
 }

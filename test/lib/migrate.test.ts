@@ -13,8 +13,10 @@ import { type MigrateOptions, migrate } from '../../sql/migrate/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { logTo } from '../support/log.ts'
 import { startRefusing } from '../support/refusing.ts'
+import { withDatabase } from '../support/server.ts'
 import { undisturbed } from '../support/undisturbed.ts'
 import { until } from '../support/until.ts'
+import { bundled } from './bundled.ts'
 
 type Files = Record<string, string>
 
@@ -30,12 +32,20 @@ function schemaFolder(t: TestContext, files: Files) {
   return { folder, add }
 }
 
+const home = await createTestDatabase()
+let databases = 0
+
 /** A database without any of the product's own migrations. */
 async function emptyDatabase(t: TestContext): Promise<{ sql: postgres.Sql; url: string }> {
-  const database = await createTestDatabase()
-  t.after(() => database.drop())
-  await database.adminSql.unsafe('drop schema public cascade; create schema public')
-  return { sql: database.adminSql, url: database.url }
+  const name = `${new URL(home.url).pathname.slice(1)}_${databases++}`
+  const url = withDatabase(home.url, name)
+  await home.adminSql.unsafe(`create database ${name} template template0 encoding 'UTF8'`)
+  const sql = openPool(url, { max: 4, fetch_types: false, connect_timeout: 0, onnotice: () => {} })
+  t.after(async () => {
+    await sql.end({ timeout: 1 })
+    await home.adminSql.unsafe(`drop database ${name} with (force)`)
+  })
+  return { sql, url }
 }
 
 interface Line {
@@ -114,11 +124,11 @@ test('four processes at once on an empty database all succeed, and each file run
   })
   const { sql, url } = await emptyDatabase(t)
   const script = `
-    import { migrate } from ${JSON.stringify(new URL('../../sql/migrate/index.ts', import.meta.url).href)}
+    ${bundled(new URL('../../sql/migrate/index.ts', import.meta.url))}
     const result = await migrate({ connection: process.argv[1], folder: process.argv[2], log: { debug() {}, info() {}, warn() {} } })
     console.log(JSON.stringify(result))`
   const runs = Array.from({ length: 4 }, async () => {
-    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script, url, folder], {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, url, folder], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     let output = ''

@@ -1,5 +1,5 @@
 /**
- * The plan of every statement that serves a list or a look-up, on tables with ten thousand rows or more. It is taken
+ * The plan of every statement that serves a list or a look-up, on tables with thousands of rows. It is taken
  * while the route runs, in the session of the route, for the given parameters and as a generic plan.
  */
 import assert from 'node:assert/strict'
@@ -13,8 +13,11 @@ import { declaredRoutes } from '../../lib/http/access.ts'
 import { writeCursor } from '../../lib/http/request/cursor.ts'
 import { PAGE_COMPONENTS } from '../../lib/supply-chain/cyclonedx.ts'
 import { startApp } from '../support/app.ts'
+import { depth } from '../support/depth.ts'
 
-const ROWS = 10_000
+const ROWS = depth(5_000, 10_000)
+/** Rows of the tables that are larger than a bound of a route, or whose look-ups look like walks if they are smaller. */
+const MANY = 10_000
 /** Rows of one pod: more than two pages. */
 const BIG = 11_000
 /** More rows than a pod, an address or a document has, and far fewer than a table. */
@@ -242,8 +245,8 @@ const CHANGES = {
 const examples: Record<string, Example[]> = {
   'GET /pod/info': [
     // A page for each thousand rows, one that finds no further named pod, and one for pods without a namespace.
-    { path: '/pod/info', statements: ROWS / 1_000 + 2, isOrdered: true },
-    { path: '/pod/info?include_dead=false', statements: (ROWS * 0.8) / 1_000 + 2, isOrdered: true },
+    { path: '/pod/info', statements: MANY / 1_000 + 2, isOrdered: true },
+    { path: '/pod/info?include_dead=false', statements: (MANY * 0.8) / 1_000 + 2, isOrdered: true },
   ],
   'GET /pod/namespaces': [{ path: '/pod/namespaces' }],
   'GET /pod/name/:name': [{ path: '/pod/name/pod-7' }],
@@ -264,8 +267,13 @@ const examples: Record<string, Example[]> = {
     { path: '/flows', statements: 2, isOrdered: true },
     // A value that joined columns cannot carry.
     { path: '/flows?order=oldest&limit=3', statements: 3, isOrdered: true },
-    // More flows than the first statement examines.
-    { path: '/flows?ip=203.0.113.9', statements: 3, isOrdered: true },
+    // More flows than the first statement examines: what the filter names is looked up, and with it edges and pods.
+    ...['ip=203.0.113.9', 'to_ip=203.0.113.0/24', 'pod=ns-7/nobody-*'].map((filter) => ({
+      path: `/flows?${filter}`,
+      statements: 4,
+      walked: ['flow_edge_cursor', 'flow_edge_pending'],
+      isOpaque: true,
+    })),
     // The edges of the filter are looked through, and the flows of the pods that reported them are read.
     {
       path: '/flows?namespace=ns-7&label=a=b&node=n&workload=a/b',
@@ -407,7 +415,7 @@ const examples: Record<string, Example[]> = {
     ...{ isOpaque: true, isWhole: true, isCounted: true },
   })),
   'GET /images/:digest/sbom/cyclonedx': [
-    { path: `/images/${imageDigest(7)}/sbom/cyclonedx`, statements: 1 + ROWS / PAGE_COMPONENTS },
+    { path: `/images/${imageDigest(7)}/sbom/cyclonedx`, statements: 1 + MANY / PAGE_COMPONENTS },
     { path: `/images/${imageDigest(0)}/sbom/cyclonedx`, status: 404 },
   ],
   'GET /workloads/:namespace/:kind/:name/containers': [
@@ -629,7 +637,7 @@ describe('plans', () => {
       select 'pod-' || n, '10.0.' || (n >> 8) || '.' || (n & 255), 'ns-' || n % 50, '{}', timestamp '2024-05-01', 'node-' || n % 400,
              n % 5 = 0, array['10.0.' || (n >> 8) || '.' || (n & 255), 'fd00::' || n], timestamp '2024-04-01',
              'Deployment', 'web-' || n % 1000
-      from generate_series(1, ${ROWS}::int) n`
+      from generate_series(1, ${MANY}::int) n`
     await sql`insert into pod_address (ip, pod_name) select unnest(pod_ips), pod_name from pod`
     await sql`
       insert into service (svc_ip, svc_name, svc_namespace, service_spec, time_stamp)
@@ -643,7 +651,7 @@ describe('plans', () => {
       select 'flow-' || n, case when n <= ${BIG} then 'big' else 'pod-' || n % 500 end, '10.0.' || n % 100 || '.1', '0',
              case n % 10 when 0 then 'UDP' else 'TCP' end, 'EGRESS', '10.1.' || (n >> 8) || '.' || (n & 255), '443', 'ALLOW',
              timestamp '2024-05-01' - n * interval '1 second'
-      from generate_series(1, ${ROWS + BIG}::int) n`
+      from generate_series(1, ${MANY + BIG}::int) n`
     await sql`
       insert into audit_verdict (policy_uid, policy_namespace, policy_name, direction, dst_port, protocol, reason, observed_at, verdict)
       select '', 'ns-' || n % 20, 'p-' || n % 30, case n % 3 when 0 then 'Ingress' else 'Egress' end, 443, 'TCP', '',
@@ -657,13 +665,13 @@ describe('plans', () => {
     await sql`
       insert into image (digest, repository, tags, digest_kind, first_seen, last_seen)
       select 'sha256:' || lpad(to_hex(n), 64, '0'), 'r-' || n % 500, '{}', 'repo', timestamp '2024-05-01', timestamp '2024-05-01'
-      from generate_series(1, ${ROWS}::int) n`
+      from generate_series(1, ${MANY}::int) n`
     await sql`
       insert into workload_container (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, container_kind,
                                       image_ref, security_context, pod_security, last_pod_name, first_seen, last_seen)
       select 'primary', 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n / 2), 64, '0'), 'regular',
              'r:1', '{}', '{}', 'pod-' || n, timestamp '2024-05-01', timestamp '2024-05-01'
-      from generate_series(2, ${ROWS}::int) n`
+      from generate_series(2, ${MANY}::int) n`
     await sql`
       insert into cve_summary (vuln_id, scope_namespace, severity, is_fixable, images, workloads, running_workloads, namespaces, join_rank)
       select 'CVE-' || n / 2, case n % 2 when 0 then '' else 'ns-' || n % 50 end, n % 6, n % 3 = 0, 1, 1, n % 7, 1, 1
@@ -674,9 +682,9 @@ describe('plans', () => {
     await sql`
       insert into image_report
       select 'sha256:' || lpad(to_hex(n), 64, '0'), s.source, k.kind, 'unknown', '{}', null, '{}', null, null, null, null, null, null, null, null,
-             timestamp '2024-05-01', null, null, null, false, '[]', '', null, null, case n when 7 then ${ROWS}::int else 0 end, '{}', null, null,
+             timestamp '2024-05-01', null, null, null, false, '[]', '', null, null, case n when 7 then ${MANY}::int else 0 end, '{}', null, null,
              '', timestamp '2024-05-01'
-      from generate_series(1, ${ROWS / 10}::int) n, unnest('{db-matcher,operator-scanner,registry}'::text[]) s(source),
+      from generate_series(1, ${MANY / 10}::int) n, unnest('{db-matcher,operator-scanner,registry}'::text[]) s(source),
            unnest('{vulnerabilities,sbom}'::text[]) k(kind)`
     await sql`
       insert into image_link
@@ -689,12 +697,12 @@ describe('plans', () => {
     await sql`
       insert into image_component
       select ${imageDigest(7)}, s.source, n, 'c-' || n, null, null, null, null, null, null, '{}', null, '{}'
-      from generate_series(1, ${ROWS}::int) n, unnest('{operator-scanner,registry}'::text[]) s(source)`
+      from generate_series(1, ${MANY}::int) n, unnest('{operator-scanner,registry}'::text[]) s(source)`
     await sql`
       insert into image_attestation
       select 'sha256:' || lpad(to_hex(n), 64, '0'), 'r-' || n % 500, (array['verified', 'unsigned', 'unknown'])[1 + n % 3], null, null, null, null,
              l.signatures, '[]', l.signatures, '[]', '[]', '[]', '', timestamp '2024-05-01', timestamp '2024-05-01'
-      from generate_series(1, ${ROWS}::int) n
+      from generate_series(1, ${MANY}::int) n
       cross join (values ('[{"format":"f","verified":true,"issuer":"https://i.test","san":"https://s.test"}]')) l(signatures)`
     await sql`insert into cve_fact select 'CVE-' || n, true, null, 0.5, 0.5 from generate_series(1, ${ROWS}::int) n`
     await sql`insert into cve_news (vuln_id) select 'CVE-' || n from generate_series(1, ${ROWS}::int) n`
@@ -753,7 +761,7 @@ describe('plans', () => {
                                     gaps, events_dropped, unsent, incomplete, ended)
       select 'primary', 'c' || n, 'ns-' || n % 50, 'Deployment', 'web-' || n % 1000, 'app', 'sha256:' || lpad(to_hex(n % 1000), 64, '0'), 'pod-' || n,
              'node-1', 'full', true, true, 'start', timestamp '2024-05-01', timestamp '2024-05-01', timestamp '2024-05-01', 300, 0, 0, 0, false, false
-      from generate_series(1, ${ROWS}::int) n`
+      from generate_series(1, ${MANY}::int) n`
     await sql`
       insert into runtime_capability (cluster_id, pod_namespace, workload_kind, workload_name, container_name, image_digest, capability, granted,
                                       probed, count, first_seen, last_seen, last_reported, last_post)
