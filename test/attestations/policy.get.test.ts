@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 
 const app = await startApp()
 const products = await startApp({ WIRE_NAMES: 'kguardian', ANNOTATION_PREFIX: 'policies.other.test' }, app)
-const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' }, app)
+const guarded = await startApp({ ...TOKENS, BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const impatient = await startApp({ BROKER_READ_ACQUIRE_WAIT_MS: '0' })
 const crowded = await startApp()
 const token = TOKENS.BROKER_TOKEN_READ
