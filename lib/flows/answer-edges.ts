@@ -5,10 +5,12 @@ import { type CachedBody, cacheBody } from '../http/response/cached-body.ts'
 import { fromPostgres } from '../time/timestamp.ts'
 import { type EdgeParameters, FlowEdge, placeOf, writePlace } from './edge.ts'
 import { isCountedByQuery, isTooMany, MAX_COUNTED, readEdges, readEdgesPlain } from './edges.ts'
+import type { Condition } from './filter.ts'
 import { filterOf } from './filter-parameters.ts'
 import { renderItems } from './forms.ts'
 import { itemsOfPage } from './parameters.ts'
 import { readRange } from './range.ts'
+import { readReporters } from './reporters.ts'
 
 /** The read budget is charged this for each edge of a page. */
 export const EDGE_BYTES = 4_096
@@ -27,6 +29,9 @@ export const stillCounting = () =>
     'retry-after': '30',
   })
 
+/** Workloads and ports may be those behind a service, which a flow does not tell. */
+const isOfFlow = ({ subject }: Condition) => subject !== 'workload' && subject !== 'port'
+
 async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBody> {
   const { db, config } = c.get('deps')
   const { group, cidr, count_pods: countPods, order } = asked
@@ -36,7 +41,9 @@ async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBod
   if (range === null) throw new HttpError(400, 'Query deserialize error: until: expected no time before since')
   const { since, until } = range
   const isOfFlows = isCountedByQuery(filter)
-  if (isOfFlows && (await isTooMany(db.read, since, until)))
+  const looked = { filter: filter.filter(isOfFlow), order: 'oldest', since, until } as const
+  const reporters = isOfFlows ? await readReporters(db.read, looked, null) : null
+  if (isOfFlows && (await isTooMany(db.read, since, until, reporters?.pods ?? null)))
     throw new HttpError(
       400,
       `Query deserialize error: since: a filter by pod, label, node or ip counts at most ${MAX_COUNTED} flows, and ` +
@@ -44,7 +51,8 @@ async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBod
     )
 
   const retentionDays = config.flowEdgeRetentionDays
-  const query = { filter, group, cidr, countPods, order, since, until, after: placeOf(asked), limit, retentionDays }
+  const after = placeOf(asked)
+  const query = { filter, group, cidr, countPods, order, since, until, after, limit, retentionDays, reporters }
   const found = await readEdges(db.read, query)
   if (found.asOf === null) throw stillCounting()
   const items = await renderItems(FlowEdge, found, () => readEdgesPlain(db.read, query))

@@ -1,9 +1,10 @@
 /** Reads edges: those that the job `flow-edges` counted, or counted by the query (docs/contract.md#flow-edges). */
-import { fixed, type Gate } from '../db/index.ts'
+import type { Gate } from '../db/index.ts'
 import { joinedColumns, plainColumns, type RawRow } from '../records/index.ts'
 import { type EdgeGroup, type EdgeOrder, type EdgePlace, FlowEdge } from './edge.ts'
 import { EDGE_COMPARISONS, type FlowFilter, filterSql, isOfEdges } from './filter.ts'
 import { isInsertedBy, unprepared } from './read.ts'
+import type { Reporters } from './reporters.ts'
 
 /** Flows that a query counts itself at most. */
 export const MAX_COUNTED = 1_000_000
@@ -22,6 +23,8 @@ export interface EdgeQuery {
   readonly after: EdgePlace | null
   readonly limit: number
   readonly retentionDays: number
+  /** The pods that reported all flows that may pass; null where any pod may have. */
+  readonly reporters: Reporters | null
 }
 
 interface Facts {
@@ -61,13 +64,23 @@ const COUNTED = `
   select ${edgeOf('p')}, null, p.reporter, 1, null, p.time_stamp, p.time_stamp, p.counted_at, true
   from flow_edge_pending p`
 
-/** Such rows of the flows of the range that pass the filter, one for each pod that reported some. */
-const countedNow = (filter: string, since: string, until: string) => `
+/** The flows `t` of the range, as `columns` has them; of some pods, where `pods` is the placeholder of their names. */
+const flowsOf = (columns: string, since: string, until: string, pods: string | null) =>
+  pods === null
+    ? `select ${columns} from traffic t where t.time_stamp >= ${since} and t.time_stamp < ${until} offset 0`
+    : `select f.*
+        from json_array_elements_text(${pods}::text::json) p(pod_name)
+        cross join lateral (
+          select ${columns} from traffic t
+          where t.pod_name = p.pod_name and t.time_stamp >= ${since} and t.time_stamp < ${until}
+          offset 0) f`
+
+/** Such rows of flows that pass the filter, one for each pod that reported some. */
+const countedNow = (filter: string, since: string, until: string, pods: string | null) => `
   select ${edgeOf('e')}, null::uuid as id, (t.flow).pod_name as reporter, count(*) as flows, null::bigint as pods,
          min((t.flow).time_stamp) as first_seen_at, max((t.flow).time_stamp) as last_new_at,
          '-infinity'::timestamp as counted_at, t.is_wanted
-  from (select t as flow, (${filter}) as is_wanted
-        from traffic t where t.time_stamp >= ${since} and t.time_stamp < ${until} offset 0) t
+  from (${flowsOf(`t as flow, (${filter}) as is_wanted`, since, until, pods)}) t
   cross join lateral edge_of_flow(t.flow) e
   where t.is_wanted is not false
   group by ${edgeOf('e')}, (t.flow).pod_name, t.is_wanted`
@@ -166,16 +179,15 @@ export async function readEdges(gate: Gate, query: EdgeQuery): Promise<FoundEdge
   return { row: row!, passed: Number(row![0]), ...(JSON.parse(row![2]!.toString()) as Facts) }
 }
 
-/** Whether more flows are in the range than a query counts itself. */
-export async function isTooMany(gate: Gate, since: string, until: string): Promise<boolean> {
-  const [row] = await gate((sql) => FLOWS_OF_RANGE(sql, since, until))
+/** Whether more flows are in the range, of these pods, than a query counts itself. */
+export async function isTooMany(gate: Gate, since: string, until: string, pods: readonly string[] | null) {
+  const flows = flowsOf('', '$1::text::timestamp', '$2::text::timestamp', pods === null ? null : '$3')
+  const text = `select count(*)::int as flows from (select from (${flows}) t limit ${MAX_COUNTED + 1}) t`
+  const [row] = await gate((sql) =>
+    unprepared(sql, text, [since, until, ...(pods === null ? [] : [JSON.stringify(pods)])]),
+  )
   return row!.flows > MAX_COUNTED
 }
-
-const FLOWS_OF_RANGE = fixed<{ flows: number }[]>(`
-  select count(*)::int as flows
-  from (select from traffic t where t.time_stamp >= $1::text::timestamp and t.time_stamp < $2::text::timestamp
-        limit ${MAX_COUNTED + 1}) t`)
 
 /** The same edges row by row: for values that joined columns cannot carry. */
 export function readEdgesPlain(gate: Gate, query: EdgeQuery): Promise<RawRow[]> {
@@ -184,7 +196,8 @@ export function readEdgesPlain(gate: Gate, query: EdgeQuery): Promise<RawRow[]> 
 }
 
 /** The CTEs `now`, `raw`, `page`, and `shown` with the edges of the page. */
-function compose({ filter, group, cidr, countPods, order, since, until, after, limit, retentionDays }: EdgeQuery) {
+function compose(query: EdgeQuery) {
+  const { filter, group, cidr, countPods, order, since, until, after, limit, retentionDays, reporters } = query
   const values: (string | number)[] = []
   const parameter = (value: string | number) => `$${values.push(value)}`
   const time = (value: string) => `${parameter(value)}::text::timestamp`
@@ -192,19 +205,18 @@ function compose({ filter, group, cidr, countPods, order, since, until, after, l
   const ofEdges = filter.filter(({ subject }) => isOfEdges(subject))
   const isNow = ofFlows.length > 0
   const [from, to] = [time(since), time(until)]
-  const snapshot = isNow
-    ? after === null
-      ? 'pg_current_snapshot()'
-      : `${parameter(after.snapshot)}::pg_snapshot`
-    : null
+  const seen = after?.snapshot ?? reporters?.snapshot
+  const snapshot = !isNow ? null : seen === undefined ? 'pg_current_snapshot()' : `${parameter(seen)}::pg_snapshot`
+  const moment = reporters === null ? `now() at time zone 'utc'` : time(reporters.asOf)
+  const pods = reporters === null ? null : parameter(JSON.stringify(reporters.pods))
   const isInserted = snapshot === null ? 'true' : isInsertedBy(snapshot)
-  const parts = isNow ? countedNow(`${filterSql(ofFlows, parameter)} and ${isInserted}`, from, to) : COUNTED
+  const parts = isNow ? countedNow(`${filterSql(ofFlows, parameter)} and ${isInserted}`, from, to, pods) : COUNTED
   const address = cidr === null ? 't.traffic_in_out_ip' : network(parameter(cidr))
   const key = order === 'flows' ? 'flows' : 'last_new_at'
   const type = order === 'flows' ? 'bigint' : 'timestamp'
   const edges = `
   with now as materialized (
-    select ${from} as since, ${to} as until, ${isNow ? "now() at time zone 'utc'" : 'c.as_of'} as as_of,
+    select ${from} as since, ${to} as until, ${isNow ? moment : 'c.as_of'} as as_of,
            ${after === null ? 'c.counted_at' : time(after.base)} as base, ${snapshot ?? "''"}::text as snapshot,
            case when e.first_seen_at is not null then greatest(e.first_seen_at, ${from},
                     now() at time zone 'utc' - make_interval(days => nullif(${parameter(retentionDays)}::int, 0))) end

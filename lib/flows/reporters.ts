@@ -23,6 +23,9 @@ export interface Reporters {
   readonly since: string
   /** Whether flows of the range may be older than `since`. */
   readonly hasOlder: boolean
+  /** What the statement saw, and when: texts of PostgreSQL. */
+  readonly snapshot: string
+  readonly asOf: string
 }
 
 const NOTHING_NAMED = `
@@ -105,7 +108,8 @@ export async function readReporters(
     union select n.pod_name from named n
     union select p.pod_name from pairs p where p.is_recent
     union select p.pod_name from pending p)
-  select u.known_since::text as since, u.has_older,
+  select u.known_since::text as since, u.has_older, pg_current_snapshot()::text as snapshot,
+         (now() at time zone 'utc')::text as as_of,
          (select json_agg(p.pod_name) from (select p.pod_name from pods p limit ${MAX_PODS + 1}) p) as pods,
          (select count(*) from uncounted) > ${MAX_UNCOUNTED} or (select count(*) from pairs) > ${MAX_PAIRS}
            or (select count(*) from pending) > ${MAX_PAIRS} or (select count(*) from named) > ${MAX_PODS}
@@ -114,5 +118,6 @@ export async function readReporters(
   const [row] = await gate((sql) => unprepared(sql, text, values))
   if (row === undefined || row.is_cut) return null
   const pods: readonly string[] = row.pods ?? []
-  return pods.length > MAX_PODS ? null : { pods, since: row.since, hasOlder: row.has_older }
+  if (pods.length > MAX_PODS) return null
+  return { pods, since: row.since, hasOlder: row.has_older, snapshot: row.snapshot, asOf: row.as_of }
 }

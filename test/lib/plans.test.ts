@@ -286,7 +286,8 @@ const examples: Record<string, Example[]> = {
   'GET /flows/edges': [
     { path: '/flows/edges', statements: 3, isSummary: true, isOpaque: true },
     { path: '/flows/edges?group=namespace&workload=a/b&since=7d', statements: 3, isSummary: true, isOpaque: true },
-    { path: '/flows/edges?node=n&since=15m', statements: 3, isSummary: true, isOpaque: true },
+    { path: '/flows/edges?node=n&since=15m', statements: 4, isSummary: true, isOpaque: true },
+    { path: '/flows/edges?ip=203.0.113.9', statements: 4, isSummary: true, isOpaque: true },
   ],
   // Policies are made from the edges, pods and services of a namespace; no labels of its pods are known here.
   'GET /workloads/:namespace/:kind/:name/networkpolicy': [
