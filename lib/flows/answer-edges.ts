@@ -43,7 +43,7 @@ async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBod
   const isOfFlows = isCountedByQuery(filter)
   const looked = { filter: filter.filter(isOfFlow), order: 'oldest', since, until } as const
   const reporters = isOfFlows ? await readReporters(db.read, looked, null) : null
-  if (isOfFlows && (await isTooMany(db.read, since, until, reporters?.pods ?? null)))
+  if (isOfFlows && (await isTooMany(db.read, range, reporters?.pods ?? null)))
     throw new HttpError(
       400,
       `Query deserialize error: since: a filter by pod, label, node or ip counts at most ${MAX_COUNTED} flows, and ` +

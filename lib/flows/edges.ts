@@ -180,13 +180,18 @@ export async function readEdges(gate: Gate, query: EdgeQuery): Promise<FoundEdge
 }
 
 /** Whether more flows are in the range, of these pods, than a query counts itself. */
-export async function isTooMany(gate: Gate, since: string, until: string, pods: readonly string[] | null) {
+export async function isTooMany(
+  gate: Gate,
+  { since, until }: Pick<EdgeQuery, 'since' | 'until'>,
+  pods: readonly string[] | null,
+  most = MAX_COUNTED,
+) {
   const flows = flowsOf('', '$1::text::timestamp', '$2::text::timestamp', pods === null ? null : '$3')
-  const text = `select count(*)::int as flows from (select from (${flows}) t limit ${MAX_COUNTED + 1}) t`
+  const text = `select count(*)::int as flows from (select from (${flows}) t limit ${most + 1}) t`
   const [row] = await gate((sql) =>
     unprepared(sql, text, [since, until, ...(pods === null ? [] : [JSON.stringify(pods)])]),
   )
-  return row!.flows > MAX_COUNTED
+  return row!.flows > most
 }
 
 /** The same edges row by row: for values that joined columns cannot carry. */
