@@ -145,6 +145,8 @@ export interface Naming {
   readonly edges: string
   /** Whether the peer of an edge `t` may be named. */
   readonly isPeer: string
+  /** Whether a large part of all edges may be looked through: those to the addresses of a network. */
+  readonly isBroad: boolean
 }
 
 /**
@@ -168,6 +170,7 @@ export function namingOf(
       since,
       tables: (isByAddress ? [addresses, pods] : [pods, addresses]).join(',\n  '),
       edges: withValues([EDGES_OF_PODS, ...otherEdges].join('\n    union all')),
+      isBroad: condition.wanted.some((value) => typeof value === 'object' && 'network' in value),
       isPeer: withValues(`coalesce((${IS_NAMED_POD} or ${isOtherPeer}) and ${DIRECTION[condition.side]}, false)`),
     }
   }

@@ -66,7 +66,8 @@ export async function readReporters(
     cross join flow_edge_cursor c
     -- a statistic, so that edges need not be counted; -1 where there is none yet
     cross join (select s.reltuples as edges from pg_class s where s.oid = 'flow_edge'::regclass) e
-    where ${naming === undefined ? `e.edges <= ${parameter(maxEdges)}::int` : 'true'} and c.time_stamp is null
+    where ${naming === undefined || naming.isBroad ? `e.edges <= ${parameter(maxEdges)}::int` : 'true'}
+      and c.time_stamp is null
       and c.next_tx <= pg_snapshot_xmax(pg_current_snapshot())),
   usable as materialized (
     select r.*, o.has_older

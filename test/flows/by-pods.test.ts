@@ -337,6 +337,11 @@ test('GET /flows 200: where there are very many edges, all flows are examined', 
   const edges = await sql`select from flow_edge`
   assert.notEqual(await readReporters(app.db.read, newest, null, edges.length), null)
   assert.equal(await readReporters(app.db.read, newest, null, edges.length - 1), null)
+  // Those of a network are looked through, those of an address are looked up.
+  const inNetwork = byAddress({ network: '10.0.0.0/8', beginning: '10.%' })
+  assert.notEqual(await readReporters(app.db.read, inNetwork, null, edges.length), null)
+  assert.equal(await readReporters(app.db.read, inNetwork, null, edges.length - 1), null)
+  assert.notEqual(await readReporters(app.db.read, byAddress({ address: '10.0.0.0' }), null, 0), null)
 })
 
 test('GET /flows 200: the pages and streams of a rare filter, behind more flows than one statement examines', async () => {
