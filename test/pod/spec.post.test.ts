@@ -466,6 +466,16 @@ for (const [field, values] of Object.entries(BAD_FIELDS)) {
   })
 }
 
+test('POST /pod/spec 400: a character of four bytes counts as two, so that indexes can hold the longest names', async () => {
+  const name = '🐘'.repeat(126)
+  await posted({ pod_name: name, pod_namespace: name, node_name: name, workload_name: name })
+  for (const field of ['pod_name', 'pod_namespace', 'node_name', 'workload_name']) {
+    const answer = await post(podPost({ [field]: '🐘'.repeat(127) }))
+    assert.equal(answer.status, 400)
+    assert.match(answer.text, new RegExp(`^Json deserialize error: ${field}: .*253 characters`))
+  }
+})
+
 test('POST /pod/spec 200: fields of the greatest length are accepted, in characters of three bytes', async () => {
   const name = '元'.repeat(253)
   await posted({

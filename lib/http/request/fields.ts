@@ -4,8 +4,8 @@ import { columnKinds } from '../../records/column-kinds.ts'
 import { parseNaive, parseRfc3339 } from '../../time/timestamp.ts'
 
 /**
- * Characters a field may have. Indexed text must stay below a third of a page (2,704 bytes) whichever way it is
- * combined; 253 is the longest name in Kubernetes.
+ * Characters a field may have, one of four bytes in UTF-8 counts as two. Indexed text must stay below a third of a page
+ * (2,704 bytes) whichever way it is combined; 253 is the longest name in Kubernetes.
  */
 export const MAX_NAME_CHARS = 253
 export const MAX_ADDRESS_CHARS = 128
@@ -17,7 +17,16 @@ export const NO_NULL_PATTERN = '^[^\\u0000]*$'
 /** Such text that is not blank. */
 export const NOT_BLANK_PATTERN = '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$'
 
-const stored = (maxChars: number) => z.string().max(maxChars).meta({ pattern: NO_NULL_PATTERN })
+const stored = (maxChars: number) =>
+  z
+    .string()
+    .max(maxChars)
+    // zod counts a character of four bytes once
+    .check(({ value, issues }) => {
+      if (value.length > maxChars)
+        issues.push({ code: 'too_big', origin: 'string', maximum: maxChars, inclusive: true, input: value })
+    })
+    .meta({ pattern: NO_NULL_PATTERN })
 
 export const name = stored(MAX_NAME_CHARS)
 export const address = stored(MAX_ADDRESS_CHARS)
