@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { flowEdges } from '../../jobs/flow-edges.ts'
-import { isTooMany } from '../../lib/flows/edges.ts'
+import { isTooMany, readEdges } from '../../lib/flows/edges.ts'
+import { readReporters } from '../../lib/flows/reporters.ts'
 import { startApp, TOKENS } from '../support/app.ts'
 import { onlyFull } from '../support/depth.ts'
 import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support/routes.ts'
@@ -402,6 +403,22 @@ test('flows to count are those of the range, and of the pods that may match wher
     [true, false],
   )
   assert.equal(await of('10:00:00', '10:00:08', [], 0), false)
+})
+
+test('a flow that is stored between the look-up of pods and the count is in neither, whatever pod reported it', async () => {
+  const range = { since: T('10:00:00'), until: T('10:00:08') }
+  const filter = [{ subject: 'ip', side: 'either', wanted: [{ address: '8.8.8.9' }], excluded: [] }] as const
+  const reporters = await readReporters(app.db.read, { filter, order: 'oldest', ...range }, null)
+  assert.deepEqual(reporters?.pods, ['web-1'])
+  await app.sql`
+    insert into traffic (uuid, pod_name, pod_namespace, traffic_type, traffic_in_out_ip, traffic_in_out_port, time_stamp)
+    values ('late', 'web-1', 'shop', 'EGRESS', '8.8.8.9', '444', ${T('10:00:05')}::text::timestamp)`
+  const shape = { group: 'workload', cidr: null, countPods: true, order: 'lastNewAt', after: null } as const
+  const query = { filter, ...range, ...shape, limit: 9, retentionDays: 0 }
+  const found = await readEdges(app.db.read, { ...query, reporters })
+  assert.deepEqual([found.passed, found.asOf], [1, reporters.asOf])
+  assert.equal((await readEdges(app.db.read, { ...query, reporters: null })).passed, 2)
+  await app.sql`delete from traffic where uuid = 'late'`
 })
 
 test('GET /flows/edges 401: without a token', async () => {

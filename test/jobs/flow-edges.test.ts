@@ -478,11 +478,17 @@ test('labels that are posted after the first flow of a pod are noted, if they ho
 
 test('pods of flows are forgotten a day after edges may have forgotten them', async () => {
   for (const days of [10, 8])
-    await store({ time_stamp: ago(days * DAY), pod_name: `web-${days}`, peer_kind: 'service' })
+    await store({
+      ...{ time_stamp: ago(days * DAY), pod_name: `web-${days}`, pod_ip: `10.0.1.${days}`, peer_kind: 'service' },
+      traffic_in_out_ip: `10.96.1.${days}`,
+    })
+  const addresses = async () => (await sql`select address from flow_address order by 1`).map(({ address }) => address)
   const keep = (flowEdgeRetentionDays: number) => ({ config: { ...scene.context().config, flowEdgeRetentionDays } })
   await run(keep(0))
+  assert.deepEqual(await addresses(), ['10.0.1.10', '10.0.1.8', '10.96.1.10', '10.96.1.8'])
   await run(keep(8))
   assert.deepEqual(await podsOfFlows(), ['shop/web-8 Deployment/web 8-8'])
+  assert.deepEqual(await addresses(), ['10.0.1.8', '10.96.1.8'])
   await run(keep(0))
   assert.equal((await podsOfFlows()).length, 1)
 })
