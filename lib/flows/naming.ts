@@ -1,6 +1,7 @@
 /**
- * What a filter of flows names that edges do not know: pods, addresses, labels and nodes. The job `flow-edges` records
- * the pods and addresses that flows name, so that their edges can be looked up (docs/contract.md#flow-queries).
+ * Edges do not keep the pods, addresses, labels and nodes of their flows. The job `flow-edges` records the pods and
+ * addresses that flows name; here a filter by one of these becomes a look-up of its edges
+ * (docs/contract.md#flow-queries).
  */
 import { type Condition, type FlowFilter, hasAddress, records } from './filter.ts'
 
@@ -13,7 +14,7 @@ const podsOf = (source: string) => `
 /** Of a pod whose labels were not recorded by its first flow, neither labels nor node are known. */
 const WITHOUT_LABELS = 'select p.* from flow_pod p where not p.is_labelled'
 
-/** The rows `t` of a table, and its alias, whose address may match one of `$values`: looked up by an index. */
+/** The rows of a table whose address matches one of `$values`, by the index of that column. */
 const withAddress = (table: string, column: string) => `
     select t.*
     from ${records('address text')}
@@ -21,7 +22,7 @@ const withAddress = (table: string, column: string) => `
     union all
     select t.*
     from (select distinct split_part(v.beginning, '%', 1) as prefix from ${records('beginning text')}) v
-    -- the digits of addresses end with f
+    -- no character of an address is behind f
     cross join lateral (select t.* from ${table} t where t.${column} between v.prefix and v.prefix || 'g' offset 0) t
     where ${hasAddress(`t.${column}`)}`
 
@@ -29,7 +30,7 @@ const withAddress = (table: string, column: string) => `
 const LAST_CHARACTER = 0x10ffff
 const NO_ADDRESSES = 'select a.* from flow_address a where false'
 
-/** SQL of what a condition names that edges do not know. */
+/** SQL of one subject, for the values of its condition. */
 interface Names {
   /** From when on it is recorded: columns of the cursor `c`. */
   readonly since: string
@@ -135,7 +136,7 @@ const EDGES_OF_PODS = `
         and coalesce(t.peer_workload_name, '') = w.workload_name
       offset 0) t`
 
-/** What a filter names, as SQL with the placeholder of its values. */
+/** The look-up of a filter, as SQL. */
 export interface Naming {
   /** From when on it is recorded: columns of the cursor `c`. */
   readonly since: string

@@ -23,7 +23,7 @@ export interface Reporters {
   readonly since: string
   /** Whether flows of the range may be older than `since`. */
   readonly hasOlder: boolean
-  /** What the statement saw, and when: texts of PostgreSQL. */
+  /** The snapshot of the statement and its time, as texts of PostgreSQL. */
   readonly snapshot: string
   readonly asOf: string
 }
@@ -58,6 +58,8 @@ export async function readReporters(
   const isNewest = order === 'newest'
   const from = isNewest || after === null ? time(since) : `greatest(${time(since)}, ${time(after.time)})`
   const to = isNewest && after !== null ? `least(${time(until)}, ${time(after.time)} + interval '1 us')` : time(until)
+  const isNamed =
+    naming === undefined ? 'true' : `((t.reporter in (select n.pod_name from named n)) is true or ${naming.isPeer})`
   const text = `
   with range as materialized (
     select k.since, k.until, c.next_tx,
@@ -101,7 +103,7 @@ export async function readReporters(
     from usable u
     cross join flow_edge_pending t
     where t.time_stamp >= u.known_since and t.time_stamp < u.until
-      and ${naming === undefined ? 'true' : `((t.reporter in (select n.pod_name from named n)) is true or ${naming.isPeer})`}
+      and ${isNamed}
       and (${filterSql(ofEdges, parameter, REPORTED_COMPARISONS)}) is not false
     limit ${MAX_PAIRS + 1}),
   pods as materialized (
