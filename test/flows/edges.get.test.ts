@@ -7,7 +7,7 @@ import { startApp, TOKENS } from '../support/app.ts'
 import { onlyFull } from '../support/depth.ts'
 import { assertDatabaseBusy, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { othersEnded } from '../support/transactions.ts'
-import { becomes } from '../support/until.ts'
+import { becomes, until } from '../support/until.ts'
 
 const app = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', ...TOKENS })
 const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_READ}` }
@@ -277,9 +277,12 @@ test('GET /flows/edges 304: `ETag` is equal for equal edges, also after another 
   const first = await get('?verdict=DROP')
   const etag = first.headers.get('etag')!
   assert.equal((await get('?verdict=DROP', { 'if-none-match': etag })).status, 304)
-  await run()
+  // Not always at the first time: a count ends at the oldest transaction that the server runs, of any database.
+  await until('it counted again', async () => {
+    await run()
+    return (await page('?verdict=DROP')).asOf !== first.json.asOf
+  })
   const later = await get('?verdict=DROP')
-  assert.notEqual(later.json.asOf, first.json.asOf)
   assert.equal(later.headers.get('etag'), etag)
   assert.equal((await get('?verdict=DROP', { 'if-none-match': etag })).status, 304)
   assert.equal((await get('', { 'if-none-match': etag })).status, 200)
