@@ -714,9 +714,9 @@ table public.flow_edge_pending
   ip_protocol text collate "C"
   decision text collate "C"
   counted_at timestamp without time zone not null
-  constraint flow_edge_pending_pkey PRIMARY KEY (uuid)
+  constraint flow_edge_pending_pkey PRIMARY KEY (uuid, time_stamp)
   CREATE INDEX flow_edge_pending_by_time ON public.flow_edge_pending USING btree (time_stamp)
-  CREATE UNIQUE INDEX flow_edge_pending_pkey ON public.flow_edge_pending USING btree (uuid)
+  CREATE UNIQUE INDEX flow_edge_pending_pkey ON public.flow_edge_pending USING btree (uuid, time_stamp)
 
 table public.flow_edge_pod with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.05,
       autovacuum_vacuum_scale_factor=0.02, fillfactor=90)
@@ -1373,14 +1373,13 @@ table public.traffic with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacu
   pod_workload_name text collate "C"
   tx xid8 default pg_current_xact_id()
   first_tx xid8
-  constraint traffic_pkey PRIMARY KEY (uuid)
+  constraint traffic_pkey PRIMARY KEY (time_stamp, uuid)
   CREATE INDEX traffic_by_first_tx ON public.traffic USING btree (first_tx) WHERE (first_tx IS NOT NULL)
   CREATE INDEX traffic_by_pod ON public.traffic USING btree (pod_name, time_stamp DESC, uuid DESC)
   CREATE UNIQUE INDEX traffic_flow ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type, decision,
       pod_port, traffic_in_out_port)
   CREATE INDEX traffic_in_order_of_writing ON public.traffic USING btree (tx)
-  CREATE INDEX traffic_newest ON public.traffic USING btree (time_stamp DESC, uuid DESC)
-  CREATE UNIQUE INDEX traffic_pkey ON public.traffic USING btree (uuid)
+  CREATE UNIQUE INDEX traffic_pkey ON public.traffic USING btree (time_stamp, uuid)
   CREATE INDEX traffic_rules_of_pod ON public.traffic USING btree (hash_record(ROW(pod_name)), hash_record(ROW(pod_name,
       pod_namespace, peer_kind, peer_namespace, peer_workload_kind, COALESCE(peer_workload_name, peer_name),
       traffic_type, ip_protocol, pod_port, traffic_in_out_port, decision)), time_stamp) WHERE (peer_kind = ANY
@@ -1389,6 +1388,7 @@ table public.traffic with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacu
       decision, pod_port) WHERE (ip_protocol = 'UDP'::text)
   CREATE UNIQUE INDEX traffic_udp_any_pod_port ON public.traffic USING btree (pod_ip, traffic_in_out_ip, traffic_type,
       decision, traffic_in_out_port) WHERE (ip_protocol = 'UDP'::text)
+  CREATE UNIQUE INDEX traffic_uuid_of_day ON public.traffic USING btree (((time_stamp)::date), uuid)
   CREATE INDEX traffic_without_edge ON public.traffic USING btree (time_stamp) WHERE ((pod_name IS NULL) OR
       (traffic_type IS NULL) OR (traffic_type <> ALL (ARRAY['EGRESS'::text, 'INGRESS'::text])))
 

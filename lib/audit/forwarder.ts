@@ -143,7 +143,8 @@ export class AuditForwarder {
     try {
       const { status, text } = await this.#evaluator.get('/policy-coverage', query)
       const cause = status === 200 ? readCause(text) : null
-      if (cause !== null) await this.#store.cause({ uuid: flow.uuid, cause })
+      const { uuid, time_stamp } = flow
+      if (cause !== null) await this.#store.cause({ uuid, time_stamp, cause })
     } catch (error) {
       this.#options.log.debug({ err: error }, 'the cause of a drop is unknown')
     }

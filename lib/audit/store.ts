@@ -14,6 +14,7 @@ export interface FlowVerdicts {
 
 interface Cause {
   readonly uuid: string
+  readonly time_stamp: string
   readonly cause: string
 }
 
@@ -34,7 +35,7 @@ export const createStore = (db: Database) => ({
   }),
   cause: createBatcher<Cause, void>({
     lanes: 1,
-    key: ({ uuid }) => uuid,
+    key: ({ uuid, time_stamp }) => time_stamp + uuid,
     run: async (causes) => {
       await db.ingest((sql) => UPDATE_CAUSES(sql, JSON.stringify(causes)))
       return causes.map(() => undefined)
@@ -53,8 +54,8 @@ const INSERT_VERDICTS = fixed(`
 
 const UPDATE_CAUSES = fixed(`
   update traffic t set drop_cause = i.cause
-  from json_to_recordset($1::text::json) as i(uuid text, cause text)
-  where t.uuid = i.uuid`)
+  from json_to_recordset($1::text::json) as i(uuid text, time_stamp timestamp, cause text)
+  where t.time_stamp = i.time_stamp and t.uuid = i.uuid`)
 
 function rowsOf({ request, verdicts }: FlowVerdicts): object[] {
   const flow = {

@@ -59,6 +59,7 @@ export function readWrittenPlain(
 /**
  * A flow that was written again since its first transaction before `base` is an update: its reader has it already. All
  * transactions before `upper` had ended when the range was chosen, so no flow can appear in it later.
+ * With ties: flows of several days may share a uuid.
  */
 function compose(filter: FlowFilter, { seen, base, upper, tx, uuid, since }: Position, rows: number) {
   const values: (string | number)[] = []
@@ -74,7 +75,7 @@ function compose(filter: FlowFilter, { seen, base, upper, tx, uuid, since }: Pos
           from (select t.* from traffic t
                 where t.tx >= ${from}::xid8 and t.tx < ${parameter(upper)}::xid8 and ${behind}
                 order by t.tx, t.uuid
-                limit ${parameter(rows)}) t
+                fetch first ${parameter(rows)} rows with ties) t
           offset 0) t
     ${SIDES}`
   return { flows, values }

@@ -4,7 +4,7 @@ import { allKeys, type Entry, suppressingKeys } from './batch.ts'
 interface StoredState {
   /** A stored row matches it. */
   readonly isKnown: boolean
-  /** A stored row has its uuid. */
+  /** A stored row of its day has its uuid. */
   readonly uuidExists: boolean
 }
 
@@ -42,12 +42,12 @@ export function resolveDuplicates<T extends Entry>(
     const match = suppressingKeys(entry)
       .map((key) => byKey.get(key))
       .find((other) => other !== undefined)
-    const by = match ?? byUuid.get(entry.flow.uuid)
+    const by = match ?? byUuid.get(entry.keys.uuidOfDay)
     if (state?.uuidExists) result.uuidExists.push(entry)
     else if (by) result.suppressed.push({ entry, by, isMatch: match !== undefined })
     else {
       result.accepted.push(entry)
-      byUuid.set(entry.flow.uuid, entry)
+      byUuid.set(entry.keys.uuidOfDay, entry)
       for (const key of allKeys(entry)) if (key !== null) byKey.set(key, entry)
     }
   }

@@ -111,12 +111,20 @@ export function canonicalize(flow: Flow): Flow {
   return flow
 }
 
+const DAY_LENGTH = 'YYYY-MM-DD'.length
+
+/** The day and the uuid, which no two stored flows share: random uuids have no other order, and an index needs one. */
+export const uuidOfDay = ({ time_stamp, uuid }: { time_stamp: string; uuid: string }) =>
+  time_stamp.slice(0, DAY_LENGTH) + uuid
+
 /**
  * The keys by which flows are compared (docs/contract.md#deduplication): all six members, and five without one of the
  * ports, each as one string, which is unambiguous since members hold no U+0000. A key is null if a member is null,
  * which equals nothing. Flows that share none of the three keys are no duplicates.
  */
 export interface MatchKeys {
+  /** See `uuidOfDay`. */
+  readonly uuidOfDay: string
   readonly all: string | null
   readonly podPort: string | null
   readonly peerPort: string | null
@@ -124,9 +132,10 @@ export interface MatchKeys {
 
 export function matchKeys(f: Flow): MatchKeys {
   if (f.pod_ip == null || f.traffic_type == null || f.traffic_in_out_ip == null || f.decision == null)
-    return { all: null, podPort: null, peerPort: null }
+    return { uuidOfDay: uuidOfDay(f), all: null, podPort: null, peerPort: null }
   const pair = `${f.pod_ip}\0${f.traffic_in_out_ip}\0${f.traffic_type}\0${f.decision}`
   return {
+    uuidOfDay: uuidOfDay(f),
     all:
       f.pod_port == null || f.traffic_in_out_port == null ? null : `${pair}\0a${f.pod_port}\0${f.traffic_in_out_port}`,
     podPort: f.pod_port == null ? null : `${pair}\0p${f.pod_port}`,

@@ -23,7 +23,7 @@ interface Unacknowledged {
  */
 export class UnacknowledgedFlows {
   readonly #options: Options
-  /** By uuid, in the order of arrival. */
+  /** By `uuidOfDay`, in the order of arrival. */
   readonly #flows = new Map<string, Unacknowledged>()
   /** Number of flows per key. */
   readonly #keys = new Map<string, number>()
@@ -36,8 +36,8 @@ export class UnacknowledgedFlows {
     return this.#flows.size
   }
 
-  get(uuid: string): Unacknowledged | undefined {
-    return this.#flows.get(uuid)
+  get(uuidOfDay: string): Unacknowledged | undefined {
+    return this.#flows.get(uuidOfDay)
   }
 
   /** Whether a flow has the key: then its repeat must not be dropped as a duplicate. */
@@ -45,18 +45,18 @@ export class UnacknowledgedFlows {
     return this.#keys.has(key)
   }
 
-  add(uuid: string, key: string | null, isReported: boolean): void {
-    const wasReported = this.#flows.get(uuid)?.isReported ?? false
-    this.delete(uuid)
+  add(uuidOfDay: string, key: string | null, isReported: boolean): void {
+    const wasReported = this.#flows.get(uuidOfDay)?.isReported ?? false
+    this.delete(uuidOfDay)
     this.#expire()
-    this.#flows.set(uuid, { key, isReported: isReported || wasReported, at: this.#options.now() })
+    this.#flows.set(uuidOfDay, { key, isReported: isReported || wasReported, at: this.#options.now() })
     if (key !== null) this.#keys.set(key, (this.#keys.get(key) ?? 0) + 1)
   }
 
-  delete(uuid: string): void {
-    const flow = this.#flows.get(uuid)
+  delete(uuidOfDay: string): void {
+    const flow = this.#flows.get(uuidOfDay)
     if (flow === undefined) return
-    this.#flows.delete(uuid)
+    this.#flows.delete(uuidOfDay)
     if (flow.key === null) return
     const others = this.#keys.get(flow.key)! - 1
     if (others === 0) this.#keys.delete(flow.key)
@@ -66,9 +66,9 @@ export class UnacknowledgedFlows {
   /** Makes room for one more and drops old ones. */
   #expire(): void {
     const oldest = this.#options.now() - this.#options.maxAgeMs
-    for (const [uuid, { at }] of this.#flows) {
+    for (const [uuidOfDay, { at }] of this.#flows) {
       if (at > oldest && this.#flows.size < this.#options.maxFlows) return
-      this.delete(uuid)
+      this.delete(uuidOfDay)
     }
   }
 }

@@ -3,7 +3,7 @@ import { DatabaseBusy, DatabaseUnavailable, type Gate, isOutcomeUnknown } from '
 import { Slice, yieldToEventLoop } from '../event-loop/slices.ts'
 import { Batch, type Entry } from './batch.ts'
 import { resolveDuplicates, type Suppressed } from './duplicates.ts'
-import { canonicalize, type Flow, flowKey, type MatchKeys, matchKeys, repeatKey } from './flow.ts'
+import { canonicalize, type Flow, flowKey, type MatchKeys, matchKeys, repeatKey, uuidOfDay } from './flow.ts'
 import { askOwn, askStored, type InsertResult, insertNew, insertUnlessKnown, type NumberedFlow } from './insert.ts'
 import type { SeenFlows } from './seen.ts'
 import { UnacknowledgedFlows } from './unacknowledged.ts'
@@ -175,14 +175,14 @@ export class FlowWriter {
     if (isLong(entries)) await yieldToEventLoop()
     const result = await this.#insert(entries, records)
     if (isLong(entries)) await yieldToEventLoop()
-    const rows = new Map(result.inserted.map((one) => [typeof one === 'string' ? one : one.uuid, one]))
+    const rows = new Map(result.inserted.map((one) => [typeof one === 'string' ? one : uuidOfDay(one), one]))
     const numbers = new Set(result.known)
     this.#expectNew = rows.size === entries.length
     const stored = new Set<QueueEntry>()
     const known: QueueEntry[] = []
     const unclear: QueueEntry[] = []
     for (const [n, entry] of entries.entries()) {
-      const row = rows.get(entry.flow.uuid)
+      const row = rows.get(entry.keys.uuidOfDay)
       if (row !== undefined) {
         stored.add(entry)
         this.#decideInserted(entry, row, since)
@@ -208,32 +208,32 @@ export class FlowWriter {
    */
   async #claim(entries: readonly QueueEntry[], since: number): Promise<QueueEntry[]> {
     if (this.#unacknowledged.size === 0) return []
-    const candidates = entries.filter((entry) => this.#unacknowledged.get(entry.flow.uuid) !== undefined)
+    const candidates = entries.filter((entry) => this.#unacknowledged.get(entry.keys.uuidOfDay) !== undefined)
     if (candidates.length === 0) return []
     const records = candidates.some((entry) => entry.post.records)
     const claimed: QueueEntry[] = []
     for (const [n, row] of await askOwn(this.#gate, numbered(candidates), records)) {
       const entry = candidates[n]!
-      const found = this.#unacknowledged.get(entry.flow.uuid)
+      const found = this.#unacknowledged.get(entry.keys.uuidOfDay)
       // If the same flow occurs twice, only the first is the row.
       if (found === undefined) continue
       this.#decideInserted(entry, row, since, found.isReported)
       claimed.push(entry)
     }
     // The others were not stored and need no further query, unless they share only the uuid of one that was.
-    for (const { decided, flow, key } of candidates)
-      if (!decided && this.#unacknowledged.get(flow.uuid)?.key === key) this.#unacknowledged.delete(flow.uuid)
+    for (const { decided, keys, key } of candidates)
+      if (!decided && this.#unacknowledged.get(keys.uuidOfDay)?.key === key) this.#unacknowledged.delete(keys.uuidOfDay)
     return claimed
   }
 
   #decideInserted(entry: QueueEntry, row: Inserted[number], since: number, isReported = false): void {
-    const { post, flow, key } = entry
-    this.#unacknowledged.delete(flow.uuid)
+    const { post, flow, keys, key } = entry
+    this.#unacknowledged.delete(keys.uuidOfDay)
     if (!isReported) this.#onStored(flow)
-    post.inserted.push(row)
+    post.inserted.push(typeof row === 'string' ? flow.uuid : row)
     post.stored.push(entry)
     if (post.failed) {
-      this.#unacknowledged.add(flow.uuid, key, true)
+      this.#unacknowledged.add(keys.uuidOfDay, key, true)
       decide(entry)
     } else this.#decideKnown(entry, since)
   }
@@ -247,7 +247,7 @@ export class FlowWriter {
   async #insert(entries: readonly QueueEntry[], records: boolean): Promise<InsertResult> {
     const flows = numbered(entries)
     const onOutcomeUnknown = () => {
-      for (const { flow, key } of entries) this.#unacknowledged.add(flow.uuid, key, false)
+      for (const { keys, key } of entries) this.#unacknowledged.add(keys.uuidOfDay, key, false)
     }
     const unlessKnown = () => insertUnlessKnown(this.#gate, flows, records, onOutcomeUnknown)
     try {
@@ -266,8 +266,8 @@ export class FlowWriter {
   #fail(post: Post, error: unknown): void {
     if (post.failed || post.undecided === 0) return
     post.failed = true
-    for (const { flow, key } of post.stored) {
-      this.#unacknowledged.add(flow.uuid, key, true)
+    for (const { keys, key } of post.stored) {
+      this.#unacknowledged.add(keys.uuidOfDay, key, true)
       if (key !== null) this.#seen.delete(key)
     }
     post.reject(error)

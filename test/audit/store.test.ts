@@ -84,7 +84,8 @@ for (const [what, table, send] of [
   [
     'causes',
     'traffic',
-    (store: ReturnType<typeof createStore>, n: number) => store.cause({ uuid: `lane-${n}`, cause: 'no-policy' }),
+    (store: ReturnType<typeof createStore>, n: number) =>
+      store.cause({ uuid: `lane-${n}`, time_stamp: '2026-01-01T00:00:00', cause: 'no-policy' }),
   ],
 ] as const) {
   test(`${what} use at most one of the connections for writes`, async () => {
@@ -108,6 +109,6 @@ test('verdicts and causes do not wait for each other', async () => {
   await whileLocked(app.sql, 'audit_verdict', async () => {
     void store.verdicts(verdictsOf('apart')).catch(() => {})
     await until('it waits', () => db.ingest.stats.inFlight === 1)
-    await store.cause({ uuid: 'none', cause: 'no-policy' })
+    await store.cause({ uuid: 'none', time_stamp: '2026-01-01T00:00:00', cause: 'no-policy' })
   })
 })

@@ -250,6 +250,19 @@ test('a pending flow counts when it is too late for its peer, also if it was del
   assert.equal(pods, 2)
 })
 
+test('flows of two days with the same uuid are pending and counted once each', async () => {
+  const uuid = await store(OPEN)
+  await store({ ...OPEN, uuid, time_stamp: ago(60 + 24 * HOUR) })
+  const twoDays = 48 * HOUR
+  await run({ config: { ...scene.context().config, peerLateResolveWindowSecs: twoDays } })
+  assert.deepEqual([await counted(), await pending()], [{}, 2])
+  await run()
+  assert.deepEqual([await counted(), await pending()], [{ 5432: 1 }, 1])
+  await sql`update flow_edge_pending set time_stamp = ${ago(HOUR)}::text::timestamp`
+  await run()
+  assert.deepEqual([await counted(), await pending()], [{ 5432: 2 }, 0])
+})
+
 test('without late resolution no flow is pending', async () => {
   await store(OPEN)
   await run({ config: { ...scene.context().config, peerLateResolveWindowSecs: 0 } })

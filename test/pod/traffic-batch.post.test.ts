@@ -221,6 +221,20 @@ test('POST /pod/traffic/batch 200: the first flow of a uuid in a body is stored,
   await assertStored(fresh, fresh)
 })
 
+test('POST /pod/traffic/batch 200: flows of two days with the same uuid are two flows, also in one body', async () => {
+  const one = flow({ time_stamp: '2026-03-01T23:59:59' })
+  const next = flow({ uuid: one.uuid, time_stamp: '2026-03-02T00:00:00' })
+  const third = flow({ uuid: one.uuid, time_stamp: '2026-03-02T00:00:01' })
+  assert.equal(await post([one, next, third]), 2)
+  const rows = await app.sql`
+    select traffic_in_out_ip as ip from traffic where uuid = ${one.uuid} order by time_stamp`
+  assert.deepEqual(
+    rows.map(({ ip }) => ip),
+    [one.traffic_in_out_ip, next.traffic_in_out_ip],
+  )
+  assert.equal(await post([again(one), again(next)]), 0)
+})
+
 test('POST /pod/traffic/batch 200: a flow whose uuid is taken does not fail the other flows of its body, nor the next body', async () => {
   const taken = flow()
   await post([taken])

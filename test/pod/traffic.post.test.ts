@@ -360,6 +360,17 @@ test('POST /pod/traffic 200: a repeated uuid is a duplicate, not an error', asyn
   assert.equal(kept!.traffic_in_out_ip, one.traffic_in_out_ip)
 })
 
+test('POST /pod/traffic 200: a uuid is unique on the day of its flow, from its first to its last moment', async () => {
+  const one = flow({ time_stamp: '2026-03-01T00:00:00' })
+  await assertNew(one)
+  await assertDuplicate(flow({ uuid: one.uuid, time_stamp: '2026-03-01T23:59:59.999999' }))
+  for (const time_stamp of ['2026-02-28T23:59:59.999999', '2026-03-02T00:00:00']) {
+    const other = flow({ uuid: one.uuid, time_stamp })
+    assert.equal((await post(other)).traffic_in_out_ip, other.traffic_in_out_ip)
+    await assertDuplicate(flow({ uuid: one.uuid, time_stamp }))
+  }
+})
+
 test('POST /pod/traffic 200: a flow refused for its uuid alone is stored under another', async () => {
   for (const ip_protocol of ['TCP', 'UDP']) {
     const taken = flow({ ip_protocol })

@@ -53,7 +53,10 @@ as $$
     from range r
     cross join read t
     cross join lateral edge_of_flow(t.flow) e
-    left join lateral (select p.uuid from flow_edge_pending p where p.uuid = (t.flow).uuid offset 0) p on true
+    left join lateral (
+      select p.uuid from flow_edge_pending p
+      where p.uuid = (t.flow).uuid and p.time_stamp = (t.flow).time_stamp
+      offset 0) p on true
     where p.uuid is not null or coalesce((t.flow).first_tx, (t.flow).tx, r.next_tx) >= r.next_tx),
   sides as materialized (
     select 'pod' as kind, coalesce(f.pod_namespace, '') as namespace, f.reporter as name,
@@ -106,7 +109,8 @@ as $$
   aged as materialized (
     select p.*
     from flow_edge_pending p
-    where p.time_stamp < (select r.open_since from range r) and not exists (select from found f where f.uuid = p.uuid)
+    where p.time_stamp < (select r.open_since from range r)
+      and not exists (select from found f where f.uuid = p.uuid and f.time_stamp = p.time_stamp)
     order by p.time_stamp
     limit at_once),
   settled as materialized (
@@ -163,7 +167,7 @@ as $$
            f.pod_name, f.peer_kind, f.peer_namespace, f.peer_workload_kind, f.peer_workload_name, f.peer_name,
            f.traffic_in_out_ip, f.is_public, f.port, f.ip_protocol, f.decision, (select r.moment from range r)
     from found f where f.is_open
-    on conflict (uuid) do update set
+    on conflict (uuid, time_stamp) do update set
       pod_workload_kind  = excluded.pod_workload_kind,
       pod_workload_name  = excluded.pod_workload_name,
       pod_name           = excluded.pod_name,
@@ -176,8 +180,9 @@ as $$
       counted_at         = excluded.counted_at),
   no_longer_pending as (
     delete from flow_edge_pending p
-    where p.uuid = any (array(select f.uuid from found f where f.is_pending and not f.is_open
-                              union all select a.uuid from aged a))),
+    using (select f.uuid, f.time_stamp from found f where f.is_pending and not f.is_open
+           union all select a.uuid, a.time_stamp from aged a) s
+    where p.uuid = s.uuid and p.time_stamp = s.time_stamp),
   moved as (
     update flow_edge_cursor c
     set next_tx    = r.to_tx,

@@ -14,14 +14,14 @@ as $$
     cross join (select pg_current_snapshot() as snapshot) s
     where c.next_tx > pg_snapshot_xmax(s.snapshot)),
   found as materialized (
-    select t.uuid, coalesce(t.first_tx, t.tx) >= n.next_tx as is_new
+    select t.time_stamp, t.uuid, coalesce(t.first_tx, t.tx) >= n.next_tx as is_new
     from now n
     cross join lateral (
-      select t.uuid, t.tx, t.first_tx from traffic t where t.tx >= n.xmax order by t.tx desc limit at_once) t),
+      select t.time_stamp, t.uuid, t.tx, t.first_tx from traffic t where t.tx >= n.xmax order by t.tx desc limit at_once) t),
   renumbered as (
     update traffic t set tx = case when f.is_new then pg_current_xact_id() end, first_tx = null
     from found f
-    where t.uuid = f.uuid),
+    where t.time_stamp = f.time_stamp and t.uuid = f.uuid),
   last_step as materialized (
     select n.xmax, least(n.xmin, o.tx) as next_tx
     from now n
