@@ -204,7 +204,7 @@ describe('the answer to POST /pod/traffic/batch', { timeout: 900_000 }, () => {
     const held = flow({ pod_ip: '10.255.0.1' })
     const batch = [flow(), flow(), again(held, { pod_ip: '10.255.0.2', uuid: held.uuid })]
     // Another session holds the uuid of the last flow: the first attempt waits for it, and the second for the first.
-    const holder = hold((sql) => sql`insert into traffic (uuid, time_stamp) values (${held.uuid}, now())`)
+    const holder = hold((sql) => sql`insert into traffic (uuid, time_stamp) values (${held.uuid}, ${held.time_stamp})`)
     await holder.isHeld
     const waiters = async (count: number) => {
       const rows =
@@ -363,7 +363,7 @@ describe('the writer', { timeout: 900_000 }, () => {
   test('flows stored after their post failed count as inserted when they are posted again, and are reported once', async () => {
     const { write, heard } = makeWriter(main)
     const { a, b, other } = await scene()
-    const holder = hold((sql) => sql`insert into traffic (uuid, time_stamp) values (${a.uuid}, now())`)
+    const holder = hold((sql) => sql`insert into traffic (uuid, time_stamp) values (${a.uuid}, ${a.time_stamp})`)
     await holder.isHeld
     main.lose(INSERT, 'answered', 'answered', ...times(ATTEMPTS, 'answer lost'))
     const known = write(other)
