@@ -8,10 +8,12 @@ import { routes } from '../../handlers/router.ts'
 import { createApp } from '../../lib/app/app.ts'
 import { buildDeps } from '../../lib/app/build.ts'
 import { type ContainerCursor, writeContainerCursor } from '../../lib/attestations/container-cursor.ts'
+import { createStore } from '../../lib/audit/store.ts'
 import type { Database, Gate, Sql } from '../../lib/db/index.ts'
 import { declaredRoutes } from '../../lib/http/access.ts'
 import { writeCursor } from '../../lib/http/request/cursor.ts'
 import { PAGE_COMPONENTS } from '../../lib/supply-chain/cyclonedx.ts'
+import { askOwn, askStored } from '../../lib/traffic/insert.ts'
 import { startApp } from '../support/app.ts'
 import { depth } from '../support/depth.ts'
 
@@ -859,6 +861,24 @@ describe('plans', () => {
       })
     }
   }
+
+  const found = flow(4, 'TCP')
+  const asked: Record<string, () => Promise<unknown>> = {
+    'flows that may be duplicates of each other': () => askStored(db.ingest, [{ n: 0, ...found }]),
+    'flows of a post whose answer was lost': () => askOwn(db.ingest, [{ n: 0, ...found }], true),
+    'the cause of a drop': () =>
+      createStore(db).cause({ uuid: found.uuid, time_stamp: found.time_stamp, cause: 'no-policy' }),
+  }
+  for (const [what, ask] of Object.entries(asked))
+    test(`statements beside the posts of flows: ${what}`, async () => {
+      heard = []
+      await ask()
+      assert.equal(heard.length, 1)
+      for (const statement of heard) {
+        assertGood(statement.plan, {}, statement.text)
+        assertGood(await genericPlan(statement), {}, `${statement.text} for any parameters`)
+      }
+    })
 
   test('every route that queries the database has an example', () => {
     const known = [...declaredRoutes(routes.flatMap((one) => one.routes)).keys()]
