@@ -8,8 +8,8 @@ export interface Entry {
 
 /**
  * Flows that are stored together, and which flows may be duplicates of them (docs/contract.md#deduplication): of a UDP
- * flow, one with the same members except one port; of any other flow, one with the same members; in both cases one of
- * the same day with the same uuid. Queries and additions take constant time.
+ * flow, one with the same members except one port; of any other flow, one with the same members; in both cases one with
+ * the same uuid, if it is of the same day. Queries and additions take constant time.
  */
 export class Batch<T extends Entry> {
   readonly entries: T[] = []
@@ -21,12 +21,12 @@ export class Batch<T extends Entry> {
   readonly #contestedKeys = new Set<string | null>()
 
   add(entry: T): void {
-    const { flow, keys } = entry
+    const { flow } = entry
     const isUdp = flow.ip_protocol === 'UDP'
-    if (this.#uuids.has(keys.uuidOfDay)) this.#contestedUuids.add(keys.uuidOfDay)
+    if (this.#uuids.has(flow.uuid)) this.#contestedUuids.add(flow.uuid)
     for (const key of suppressingKeys(entry)) if (this.#keys.has(key)) this.#contestedKeys.add(key)
     this.entries.push(entry)
-    this.#uuids.add(keys.uuidOfDay)
+    this.#uuids.add(flow.uuid)
     for (const key of allKeys(entry)) {
       if (key === null) continue
       this.#keys.add(key)
@@ -36,7 +36,7 @@ export class Batch<T extends Entry> {
 
   /** Whether the flow may be a duplicate of one of these. */
   couldSuppress(entry: Entry): boolean {
-    return this.#uuids.has(entry.keys.uuidOfDay) || suppressingKeys(entry).some((key) => this.#keys.has(key))
+    return this.#uuids.has(entry.flow.uuid) || suppressingKeys(entry).some((key) => this.#keys.has(key))
   }
 
   /** Whether one of these may be a duplicate of the flow, whatever the protocol of that flow. */
@@ -49,7 +49,7 @@ export class Batch<T extends Entry> {
     if (this.#contestedUuids.size + this.#contestedKeys.size === 0) return []
     return this.entries.filter(
       (entry) =>
-        this.#contestedUuids.has(entry.keys.uuidOfDay) || allKeys(entry).some((key) => this.#contestedKeys.has(key)),
+        this.#contestedUuids.has(entry.flow.uuid) || allKeys(entry).some((key) => this.#contestedKeys.has(key)),
     )
   }
 }

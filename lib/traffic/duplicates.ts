@@ -1,4 +1,5 @@
 import { allKeys, type Entry, suppressingKeys } from './batch.ts'
+import { uuidOfDay } from './flow.ts'
 
 /** Whether the table has a flow already. */
 interface StoredState {
@@ -42,12 +43,12 @@ export function resolveDuplicates<T extends Entry>(
     const match = suppressingKeys(entry)
       .map((key) => byKey.get(key))
       .find((other) => other !== undefined)
-    const by = match ?? byUuid.get(entry.keys.uuidOfDay)
+    const by = match ?? byUuid.get(uuidOfDay(entry.flow))
     if (state?.uuidExists) result.uuidExists.push(entry)
     else if (by) result.suppressed.push({ entry, by, isMatch: match !== undefined })
     else {
       result.accepted.push(entry)
-      byUuid.set(entry.keys.uuidOfDay, entry)
+      byUuid.set(uuidOfDay(entry.flow), entry)
       for (const key of allKeys(entry)) if (key !== null) byKey.set(key, entry)
     }
   }

@@ -123,8 +123,6 @@ export const uuidOfDay = ({ time_stamp, uuid }: { time_stamp: string; uuid: stri
  * which equals nothing. Flows that share none of the three keys are no duplicates.
  */
 export interface MatchKeys {
-  /** See `uuidOfDay`. */
-  readonly uuidOfDay: string
   readonly all: string | null
   readonly podPort: string | null
   readonly peerPort: string | null
@@ -132,10 +130,9 @@ export interface MatchKeys {
 
 export function matchKeys(f: Flow): MatchKeys {
   if (f.pod_ip == null || f.traffic_type == null || f.traffic_in_out_ip == null || f.decision == null)
-    return { uuidOfDay: uuidOfDay(f), all: null, podPort: null, peerPort: null }
+    return { all: null, podPort: null, peerPort: null }
   const pair = `${f.pod_ip}\0${f.traffic_in_out_ip}\0${f.traffic_type}\0${f.decision}`
   return {
-    uuidOfDay: uuidOfDay(f),
     all:
       f.pod_port == null || f.traffic_in_out_port == null ? null : `${pair}\0a${f.pod_port}\0${f.traffic_in_out_port}`,
     podPort: f.pod_port == null ? null : `${pair}\0p${f.pod_port}`,

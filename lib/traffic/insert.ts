@@ -1,13 +1,13 @@
 import { fixed, type Gate } from '../db/index.ts'
 import { fromRow } from '../records/index.ts'
-import { type Flow, FlowPost, uuidOfDay } from './flow.ts'
+import { type Flow, FlowPost } from './flow.ts'
 import { TrafficRow } from './record.ts'
 
 /** A flow of a statement, and its number there. */
 export type NumberedFlow = Flow & { n: number }
 
 export interface InsertResult {
-  /** The inserted flows, by their `uuidOfDay` or, if records were requested, as records. */
+  /** The inserted flows, as uuids or, if records were requested, as records. */
   inserted: (string | { uuid: string; time_stamp: string })[]
   /** Numbers of the flows that a stored row already matches. */
   known: number[]
@@ -57,11 +57,8 @@ const insertResolved = (source: string, condition: string) => `
     where ${condition}
     order by i.pod_ip, i.traffic_in_out_ip, i.traffic_type, i.decision, i.pod_port, i.traffic_in_out_port, i.uuid`
 
-/** As `uuidOfDay`. */
-const UUID_OF_DAY = 'time_stamp::date || uuid'
-
 const IS_NEW = `i.ip_protocol is distinct from 'UDP' or not ${KNOWN_UDP}`
-const INSERT_NEW = fixed(`${insertResolved(INPUT, IS_NEW)} returning ${UUID_OF_DAY}`)
+const INSERT_NEW = fixed(`${insertResolved(INPUT, IS_NEW)} returning uuid`)
 
 /**
  * Inserts flows that are expected to be new, with half the work of `insertUnlessKnown`. Only UDP flows are looked up
@@ -80,7 +77,7 @@ export async function insertNew(
   const inserted = rows.map((row) => String(row[0]))
   if (inserted.length === flows.length) return { inserted, known: [] }
   const stored = new Set(inserted)
-  return { inserted, known: flows.filter((flow) => !stored.has(uuidOfDay(flow))).map((flow) => flow.n) }
+  return { inserted, known: flows.filter((flow) => !stored.has(flow.uuid)).map((flow) => flow.n) }
 }
 
 const INSERT_UNLESS_KNOWN = fixed(`
@@ -89,7 +86,7 @@ const INSERT_UNLESS_KNOWN = fixed(`
   inserted as (
     ${insertResolved('checked i', 'not i.known')}
     on conflict do nothing
-    returning case when $2::boolean then row_to_json(traffic.*) else to_json(${UUID_OF_DAY}) end as answer)
+    returning case when $2::boolean then row_to_json(traffic.*) else to_json(uuid) end as answer)
   select json_build_object('inserted', (select json_agg(r.answer) from inserted r),
                            'known', (select json_agg(j.n) from checked j where j.known))`)
 
@@ -117,8 +114,7 @@ const STORED_AS_POSTED = COLUMNS.filter((name) => name !== 'drop_cause')
 
 const ASK_OWN = fixed(`
   with posted as (select * from ${INPUT})
-  select coalesce(json_agg(json_build_array(i.n, case when $2::boolean then row_to_json(t)
-                                                             else to_json(t.time_stamp::date || t.uuid) end)
+  select coalesce(json_agg(json_build_array(i.n, case when $2::boolean then row_to_json(t) else to_json(t.uuid) end)
                            order by i.n), '[]')
   from posted i
   cross join lateral (select * from traffic t where t.time_stamp = i.time_stamp and t.uuid = i.uuid offset 0) t
@@ -145,14 +141,14 @@ const ASK_STORED = fixed(`
         from ${INPUT}) j`)
 
 /**
- * Returns the numbers of the flows that a stored row matches, and of those whose uuid has a flow of
- * the same day. Stores nothing.
+ * Returns the numbers of the flows that a stored row matches, and of those whose uuid a flow of the same day has.
+ * Stores nothing.
  */
 export async function askStored(gate: Gate, flows: NumberedFlow[]): Promise<{ known: number[]; uuids: number[] }> {
   return JSON.parse(String(await gate.json((sql) => ASK_STORED(sql, JSON.stringify(flows)))))
 }
 
-/** A returned row: its `uuidOfDay`, or all columns. */
+/** A returned row: its uuid, or all columns. */
 type Row = string | Record<string, unknown>
 
 const toInserted = (row: Row): InsertResult['inserted'][number] =>

@@ -171,18 +171,21 @@ export class FlowWriter {
     suppressed: readonly Suppressed<QueueEntry>[],
     since: number,
   ): Promise<void> {
-    const records = entries.some((entry) => entry.post.records)
+    // Of flows of several days with one uuid, only records tell which was stored.
+    const isAmbiguous = new Set(entries.map(({ flow }) => flow.uuid)).size < entries.length
+    const records = isAmbiguous || entries.some((entry) => entry.post.records)
+    const nameOf = isAmbiguous ? uuidOfDay : ({ uuid }: { uuid: string }) => uuid
     if (isLong(entries)) await yieldToEventLoop()
     const result = await this.#insert(entries, records)
     if (isLong(entries)) await yieldToEventLoop()
-    const rows = new Map(result.inserted.map((one) => [typeof one === 'string' ? one : uuidOfDay(one), one]))
+    const rows = new Map(result.inserted.map((one) => [typeof one === 'string' ? one : nameOf(one), one]))
     const numbers = new Set(result.known)
     this.#expectNew = rows.size === entries.length
     const stored = new Set<QueueEntry>()
     const known: QueueEntry[] = []
     const unclear: QueueEntry[] = []
     for (const [n, entry] of entries.entries()) {
-      const row = rows.get(entry.keys.uuidOfDay)
+      const row = rows.get(nameOf(entry.flow))
       if (row !== undefined) {
         stored.add(entry)
         this.#decideInserted(entry, row, since)
@@ -208,32 +211,33 @@ export class FlowWriter {
    */
   async #claim(entries: readonly QueueEntry[], since: number): Promise<QueueEntry[]> {
     if (this.#unacknowledged.size === 0) return []
-    const candidates = entries.filter((entry) => this.#unacknowledged.get(entry.keys.uuidOfDay) !== undefined)
+    const candidates = entries.filter((entry) => this.#unacknowledged.get(uuidOfDay(entry.flow)) !== undefined)
     if (candidates.length === 0) return []
     const records = candidates.some((entry) => entry.post.records)
     const claimed: QueueEntry[] = []
     for (const [n, row] of await askOwn(this.#gate, numbered(candidates), records)) {
       const entry = candidates[n]!
-      const found = this.#unacknowledged.get(entry.keys.uuidOfDay)
+      const found = this.#unacknowledged.get(uuidOfDay(entry.flow))
       // If the same flow occurs twice, only the first is the row.
       if (found === undefined) continue
       this.#decideInserted(entry, row, since, found.isReported)
       claimed.push(entry)
     }
     // The others were not stored and need no further query, unless they share only the uuid of one that was.
-    for (const { decided, keys, key } of candidates)
-      if (!decided && this.#unacknowledged.get(keys.uuidOfDay)?.key === key) this.#unacknowledged.delete(keys.uuidOfDay)
+    for (const { decided, flow, key } of candidates)
+      if (!decided && this.#unacknowledged.get(uuidOfDay(flow))?.key === key)
+        this.#unacknowledged.delete(uuidOfDay(flow))
     return claimed
   }
 
   #decideInserted(entry: QueueEntry, row: Inserted[number], since: number, isReported = false): void {
-    const { post, flow, keys, key } = entry
-    this.#unacknowledged.delete(keys.uuidOfDay)
+    const { post, flow, key } = entry
+    if (this.#unacknowledged.size > 0) this.#unacknowledged.delete(uuidOfDay(flow))
     if (!isReported) this.#onStored(flow)
-    post.inserted.push(typeof row === 'string' ? flow.uuid : row)
+    post.inserted.push(row)
     post.stored.push(entry)
     if (post.failed) {
-      this.#unacknowledged.add(keys.uuidOfDay, key, true)
+      this.#unacknowledged.add(uuidOfDay(flow), key, true)
       decide(entry)
     } else this.#decideKnown(entry, since)
   }
@@ -247,7 +251,7 @@ export class FlowWriter {
   async #insert(entries: readonly QueueEntry[], records: boolean): Promise<InsertResult> {
     const flows = numbered(entries)
     const onOutcomeUnknown = () => {
-      for (const { keys, key } of entries) this.#unacknowledged.add(keys.uuidOfDay, key, false)
+      for (const { flow, key } of entries) this.#unacknowledged.add(uuidOfDay(flow), key, false)
     }
     const unlessKnown = () => insertUnlessKnown(this.#gate, flows, records, onOutcomeUnknown)
     try {
@@ -266,8 +270,8 @@ export class FlowWriter {
   #fail(post: Post, error: unknown): void {
     if (post.failed || post.undecided === 0) return
     post.failed = true
-    for (const { keys, key } of post.stored) {
-      this.#unacknowledged.add(keys.uuidOfDay, key, true)
+    for (const { flow, key } of post.stored) {
+      this.#unacknowledged.add(uuidOfDay(flow), key, true)
       if (key !== null) this.#seen.delete(key)
     }
     post.reject(error)

@@ -84,7 +84,7 @@ test('a batch knows which flows may be duplicates of each other', () => {
       const entry = entryOf(one)
       assert.equal(
         batch.couldSuppress(entry),
-        all.some((other) => isDuplicate(one, other) || hasUuidOf(one, other)),
+        all.some((other) => isDuplicate(one, other) || other.uuid === one.uuid),
       )
       const isOvertaken = all.some((other) => other.isUdp && isDuplicate(other, one))
       assert.equal(batch.couldBeSuppressedBy(entry), isOvertaken)
@@ -107,7 +107,15 @@ test('a batch knows which flows may be duplicates of each other', () => {
 
 test('flows that could not be duplicates of each other are not contested', () => {
   const batch = new Batch<Entry>()
-  const base: Sketch = { uuid: 0, isNextDay: false, podPort: '0', peerPort: '443', isUdp: false, isKnown: false, uuidExists: false }
+  const base: Sketch = {
+    uuid: 0,
+    isNextDay: false,
+    podPort: '0',
+    peerPort: '443',
+    isUdp: false,
+    isKnown: false,
+    uuidExists: false,
+  }
   for (let i = 0; i < 50; i++) batch.add(entryOf({ ...base, uuid: i, peerPort: `${i}` }))
   assert.deepEqual(batch.contested(), [])
 })

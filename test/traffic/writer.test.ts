@@ -406,6 +406,21 @@ test('many duplicates of one new flow take two statements', async () => {
   assert.equal(control.statements, 2)
 })
 
+test('of two flows of different days with the same uuid, the one that another process made a duplicate meanwhile is none', async () => {
+  const { write, control } = makeWriter()
+  const first = flow()
+  const second = flow({ uuid: first.uuid, time_stamp: '2024-05-02T10:00:00' })
+  control.hold = true
+  const written = write(first, second)
+  control.release()
+  await until('the second statement is about to be sent', async () => control.waiting === 1)
+  const elsewhere = again(first)
+  assert.deepEqual(await makeWriter().write(elsewhere), [elsewhere.uuid])
+  control.releaseAll()
+  const [stored, ...others] = (await written) as { uuid: string; time_stamp: string }[]
+  assert.deepEqual([stored?.time_stamp, others], [second.time_stamp, []])
+})
+
 test('what is suppressed by a flow that another process made a duplicate meanwhile is judged again', async () => {
   const { write, control } = makeWriter()
   const base = flow({ ip_protocol: 'UDP', pod_port: '1', traffic_in_out_port: '1' })
