@@ -1,6 +1,6 @@
 /** The forms of a list of flows: JSON, lines of JSON, and a table (RFC 4180). */
 import type { z } from 'zod'
-import { columnsOf } from '../records/columns.ts'
+import { chosenValues, columnsOf, sourcesOf } from '../records/columns.ts'
 import type { RawRow } from '../records/index.ts'
 import { joinedRows, plainRow } from '../records/render.ts'
 import { fromPostgres } from '../time/timestamp.ts'
@@ -45,8 +45,11 @@ export const renderLines: Render = async (record, found, plain) => {
 export const renderTable: Render = async (record, found, plain) => {
   if (found.passed === 0) return Buffer.alloc(0)
   const kinds = columnsOf(record).map(({ kind }) => kind)
-  const columns = columnsOfJoined(found, kinds.length) ?? columnsOfRows(await plain(), kinds.length)
-  const cells = columns.map((values, c) => values.map(kinds[c] === 'time' ? timeCell : cell))
+  const width = sourcesOf(record).length
+  const sources = columnsOfJoined(found, width) ?? columnsOfRows(await plain(), width)
+  const cells = chosenValues(record, sources, NULL_MARK).map((values, c) =>
+    values.map(kinds[c] === 'time' ? timeCell : cell),
+  )
   let text = ''
   for (let r = 0; r < found.passed; r++) {
     for (let c = 0; c < cells.length; c++) text += `${c === 0 ? '' : ','}${cells[c]![r]!}`
@@ -63,7 +66,7 @@ export const tableHead = (record: z.ZodObject): Buffer =>
       .join(',')}\r\n`,
   )
 
-/** The values of each column; null if one contains the separator or looks like a null. */
+/** The values of each column that was sent; null if one contains the separator or looks like a null. */
 function columnsOfJoined({ row, passed }: Rows, width: number): string[][] | null {
   const columns = row.slice(FOUND_COLUMNS + 2, FOUND_COLUMNS + 2 + width).map((one) => one!.toString().split(SEPARATOR))
   const nulls = columns.reduce((sum, values) => sum + values.filter((one) => one === NULL_MARK).length, 0)

@@ -5,6 +5,16 @@ import { TrafficRow } from '../traffic/index.ts'
 
 const text = z.string().nullable()
 
+/** The columns of the sides: of the pod that the flow names, and of its peer. */
+const OWN = {
+  ...{ kind: 'own_kind', namespace: 'pod_namespace', name: 'pod_name', workload: 'own_workload', ip: 'pod_ip' },
+  port: 'pod_port',
+}
+const PEER = {
+  ...{ kind: 'shown_peer_kind', namespace: 'peer_namespace', name: 'peer_name', workload: 'peer_workload' },
+  ...{ ip: 'traffic_in_out_ip', port: 'traffic_in_out_port' },
+}
+
 /** A side of a flow (docs/contract.md#flow-queries). */
 const Endpoint = inColumns(
   z
@@ -23,6 +33,10 @@ const Endpoint = inColumns(
       id: 'FlowEndpoint',
       description: 'All null where `traffic_type` does not say which side opened the connection.',
     }),
+  {
+    from: { by: 'traffic_type', of: { EGRESS: OWN, INGRESS: PEER } },
+    to: { by: 'traffic_type', of: { EGRESS: PEER, INGRESS: OWN } },
+  },
 )
 
 /** A flow with its stamps and its sides (docs/contract.md#flow-queries). */
@@ -75,8 +89,6 @@ export const FlowLine = z
   ])
   .meta({ id: 'FlowLine', description: 'A line of the stream.' })
 
-const ENDPOINT_FIELDS = Object.keys(Endpoint.shape)
-
 /** The record with these fields, in their usual order. */
 export const itemRecord = (fields: readonly ItemField[]): z.ZodObject =>
   z.strictObject(
@@ -87,27 +99,11 @@ export const itemRecord = (fields: readonly ItemField[]): z.ZodObject =>
 export const followedRecord = (fields: readonly ItemField[]): z.ZodObject =>
   itemRecord(fields).extend({ update: z.boolean() })
 
-const OWN = 'own'
-const PEER = 'peer'
-const directed = (key: string) => `
-    case t.traffic_type when 'EGRESS' then ${OWN}.${key} when 'INGRESS' then ${PEER}.${key} end as from_${key},
-    case t.traffic_type when 'EGRESS' then ${PEER}.${key} when 'INGRESS' then ${OWN}.${key} end as to_${key}`
-
-/** The columns of items for flows `t`, beside those of `traffic`. */
-export const SIDE_COLUMNS = ENDPOINT_FIELDS.map(directed).join(',')
-
-/** Joins the two sides to flows `t`. */
-export const SIDES = `
-  cross join lateral (
-    select 'pod' as kind, t.pod_namespace as namespace, t.pod_name as name,
-           t.pod_workload_kind || '/' || t.pod_workload_name as workload, t.pod_ip as ip, t.pod_port as port
-    offset 0) ${OWN}
-  cross join lateral (
-    select case when t.peer_kind is not null then t.peer_kind
-                when is_public_address(t.traffic_in_out_ip) then 'external' else 'unresolved' end as kind,
-           t.peer_namespace as namespace, t.peer_name as name,
-           case when t.peer_kind = 'pod' then
-             case when t.peer_workload_name is null then 'Pod/' || t.peer_name
-                  else t.peer_workload_kind || '/' || t.peer_workload_name end end as workload,
-           t.traffic_in_out_ip as ip, t.traffic_in_out_port as port
-    offset 0) ${PEER}`
+/** The columns of the sides of flows `t` that `traffic` does not have. */
+export const SIDE_COLUMNS = `
+    'pod' as own_kind, t.pod_workload_kind || '/' || t.pod_workload_name as own_workload,
+    case when t.peer_kind is not null then t.peer_kind
+         when is_public_address(t.traffic_in_out_ip) then 'external' else 'unresolved' end as shown_peer_kind,
+    case when t.peer_kind = 'pod' then
+      case when t.peer_workload_name is null then 'Pod/' || t.peer_name
+           else t.peer_workload_kind || '/' || t.peer_workload_name end end as peer_workload`

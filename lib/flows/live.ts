@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Gate } from '../db/index.ts'
 import { joinedColumns, plainColumns, type RawRow } from '../records/index.ts'
 import { type FlowFilter, filterSql } from './filter.ts'
-import { SIDE_COLUMNS, SIDES } from './item.ts'
+import { SIDE_COLUMNS } from './item.ts'
 import { FOUND_COLUMNS, unprepared } from './read.ts'
 import type { Position } from './resume.ts'
 
@@ -77,6 +77,6 @@ function compose(filter: FlowFilter, { seen, base, upper, tx, uuid, since }: Pos
                 order by t.tx, t.uuid
                 fetch first ${parameter(rows)} rows with ties) t
           offset 0) t
-    ${SIDES}`
+    offset 0`
   return { flows, values }
 }

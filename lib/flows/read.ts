@@ -6,7 +6,7 @@ import type { z } from 'zod'
 import type { Gate, Sql } from '../db/index.ts'
 import { joinedColumns, plainColumns, type RawRow } from '../records/index.ts'
 import { type FlowFilter, filterSql } from './filter.ts'
-import { SIDE_COLUMNS, SIDES } from './item.ts'
+import { SIDE_COLUMNS } from './item.ts'
 
 /** The place of a flow in the order of time. */
 export interface Place {
@@ -110,7 +110,7 @@ function compose({ filter, order, since, until, snapshot, pods }: FlowQuery, { a
     pods === undefined
       ? inOrder(range, order, parameter(examined))
       : byPod(range, order, parameter(JSON.stringify(pods)), parameter(examined))
-  // `offset 0`: the filter is computed once for each flow. The limits keep the order of the index.
+  // `offset 0`: the filter and the sides are computed once for each flow. The limits keep the order of the index.
   const flows = `
     select t.*, false as "update", ${SIDE_COLUMNS}
     from (select m.*
@@ -120,7 +120,7 @@ function compose({ filter, order, since, until, snapshot, pods }: FlowQuery, { a
           where m.passes is not false
           ${pods === undefined ? '' : ORDERS[order].replaceAll('t.', 'm.')}
           limit ${parameter(rows)}) t
-    ${SIDES}`
+    offset 0`
   return { flows, lastExamined, values, parameter }
 }
 

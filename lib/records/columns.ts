@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { columnKinds, isInColumns } from './column-kinds.ts'
+import { choicesOf, columnKinds, type MemberChoice } from './column-kinds.ts'
 
 /** How the text that PostgreSQL returns for a column becomes JSON. A `list` is an array of text. */
 export type ColumnKind = 'text' | 'time' | 'zonedTime' | 'number' | 'boolean' | 'json' | 'list'
@@ -19,6 +19,20 @@ export interface Column {
   readonly head: string
   /** The JSON behind the value: the brace of an object that ends with it. */
   readonly tail: string
+  /** For a value that another column has; null for one in a column of this name. */
+  readonly choice: Choice | null
+}
+
+/** The column that has the value, by the value of the column `by`; with another value it is null. */
+export interface Choice {
+  readonly by: string
+  readonly of: Readonly<Record<string, string>>
+}
+
+/** A column that the database sends. */
+export interface Source {
+  readonly name: string
+  readonly kind: ColumnKind
 }
 
 const declared = new WeakMap<RecordSchema, readonly Column[]>()
@@ -27,31 +41,70 @@ const declared = new WeakMap<RecordSchema, readonly Column[]>()
 export function columnsOf(record: RecordSchema): readonly Column[] {
   let columns = declared.get(record)
   if (columns === undefined) {
-    columns = Object.entries(record.shape).flatMap(([key, schema]) =>
-      isInColumns(schema as z.ZodType) ? membersOf(key, schema as RecordSchema) : [columnOf(key, schema as z.ZodType)],
+    columns = Object.entries(record.shape).flatMap(
+      ([key, schema]) => membersOf(key, schema as RecordSchema) ?? [columnOf(key, schema as z.ZodType)],
     )
     declared.set(record, columns)
   }
   return columns
 }
 
-const columnOf = (key: string, schema: z.ZodType, head = `"${key}":`, tail = ''): Column => ({
-  ...{ key, head, tail, kind: kindOf(schema) },
+const sent = new WeakMap<RecordSchema, readonly Source[]>()
+
+/** The columns that the database sends for a record: its own in wire order, and where others have values, those. */
+export function sourcesOf(record: RecordSchema): readonly Source[] {
+  let sources = sent.get(record)
+  if (sources === undefined) {
+    const kinds = new Map<string, ColumnKind>()
+    for (const { name, kind, choice } of columnsOf(record)) {
+      if (choice === null) kinds.set(name, kind)
+      else {
+        if (!kinds.has(choice.by)) kinds.set(choice.by, 'text')
+        for (const other of Object.values(choice.of)) if (!kinds.has(other)) kinds.set(other, kind)
+      }
+    }
+    sources = [...kinds].map(([name, kind]) => ({ name, kind }))
+    sent.set(record, sources)
+  }
+  return sources
+}
+
+/** The values of each column, row by row, given those of each source. */
+export function chosenValues<T>(record: RecordSchema, sources: readonly (readonly T[])[], none: T): (readonly T[])[] {
+  const names = sourcesOf(record).map(({ name }) => name)
+  const valuesOf = (name: string) => sources[names.indexOf(name)]!
+  return columnsOf(record).map(({ name, choice }) => {
+    if (choice === null) return valuesOf(name)
+    const others = new Map(Object.entries(choice.of).map(([value, other]) => [value, valuesOf(other)]))
+    return valuesOf(choice.by).map((value, r) => others.get(String(value))?.[r] ?? none)
+  })
+}
+
+const columnOf = (key: string, schema: z.ZodType, head = `"${key}":`, tail = '', choice: Choice | null = null) => ({
+  ...{ key, head, tail, choice, kind: kindOf(schema) },
   name: key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
 })
 
-/** The columns of a member that is an object: `from_kind` for the key `kind` of `from`. */
-function membersOf(outer: string, { shape }: RecordSchema): Column[] {
-  const members = Object.entries(shape)
+/** The columns of a member that is an object: `from_kind` for the key `kind` of `from`. Null for any other. */
+function membersOf(outer: string, schema: RecordSchema): Column[] | null {
+  const choices = choicesOf(schema)
+  if (choices === null) return null
+  const members = Object.entries(schema.shape)
   return members.map(([key, schema], i) =>
     columnOf(
       `${outer}_${key}`,
       schema as z.ZodType,
       `${i === 0 ? `"${outer}":{` : ''}"${key}":`,
       i === members.length - 1 ? '}' : '',
+      memberChoice(choices[outer], key),
     ),
   )
 }
+
+const memberChoice = (choice: MemberChoice | undefined, key: string): Choice | null =>
+  choice === undefined
+    ? null
+    : { by: choice.by, of: Object.fromEntries(Object.entries(choice.of).map(([value, of]) => [value, of[key]!])) }
 
 /** The text of each column of the rows `alias`, for `plainRow`; null stays null. */
 export const plainColumns = (record: RecordSchema, alias: string): string => expressions(record, alias).join(', ')
@@ -64,7 +117,7 @@ export const plainColumns = (record: RecordSchema, alias: string): string => exp
  */
 export function joinedColumns(record: RecordSchema, alias: string, counted?: string): string {
   const filter = counted === undefined ? '' : ` filter (where ${counted})`
-  const names = columnsOf(record).map(({ name }) => `${alias}.${name}`)
+  const names = sourcesOf(record).map(({ name }) => `${alias}.${name}`)
   return [
     `(count(*)${filter})::text`,
     `coalesce(sum(num_nulls(${names.join(', ')}))${filter}, 0)::text`,
@@ -73,7 +126,7 @@ export function joinedColumns(record: RecordSchema, alias: string, counted?: str
 }
 
 const expressions = (record: RecordSchema, alias: string) =>
-  columnsOf(record).map(({ name, kind }) => {
+  sourcesOf(record).map(({ name, kind }) => {
     const column = `${alias}.${name}`
     return kind === 'text' ? column : kind === 'list' ? `array_to_json(${column})::text` : `${column}::text`
   })

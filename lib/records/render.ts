@@ -1,7 +1,7 @@
 /** Renders rows of a declared record as JSON, byte by byte, without strings or objects in between. */
 import { parseNaive } from '../time/timestamp.ts'
 import { copyPlain, wordsOf, writeWords } from './byte-copy.ts'
-import { type Column, type ColumnKind, columnsOf, type RecordSchema } from './columns.ts'
+import { type Column, type ColumnKind, columnsOf, type RecordSchema, sourcesOf } from './columns.ts'
 import type { Page } from './page.ts'
 
 /** A row as the driver returns it for raw columns: the bytes of the text of each column. */
@@ -37,6 +37,25 @@ interface Layout {
   /** The end of a row. */
   readonly close: Buffer
   readonly headsBytes: number
+  /** Number of columns that the database sends. */
+  readonly width: number
+  /** The columns by which others are chosen, with the values that choose one. */
+  readonly choosers: readonly Chooser[]
+  readonly places: readonly ColumnPlace[]
+}
+
+interface Chooser {
+  readonly source: number
+  readonly keys: readonly Buffer[]
+}
+
+/** Where the value of a column is, as numbers of columns that the database sends. */
+interface ColumnPlace {
+  /** `NONE` if it is chosen. */
+  readonly source: number
+  /** Number of the chooser, and the source for each of its keys. */
+  readonly chooser: number
+  readonly sources: readonly number[]
 }
 
 const layouts = new WeakMap<RecordSchema, Layout>()
@@ -52,25 +71,48 @@ function layoutOf(record: RecordSchema): Layout {
       words: heads.map(wordsOf),
       close: Buffer.from(`${columns.at(-1)!.tail}}`),
       headsBytes: heads.reduce((sum, { length }) => sum + length, 0),
+      ...placesOf(record),
     }
     layouts.set(record, layout)
   }
   return layout
 }
 
+function placesOf(record: RecordSchema): Pick<Layout, 'width' | 'choosers' | 'places'> {
+  const names = sourcesOf(record).map(({ name }) => name)
+  const choosers = new Map<string, Chooser>()
+  const places = columnsOf(record).map(({ name, choice }) => {
+    if (choice === null) return { source: names.indexOf(name), chooser: NONE, sources: [] }
+    const id = JSON.stringify([choice.by, ...Object.keys(choice.of)])
+    if (!choosers.has(id))
+      choosers.set(id, {
+        source: names.indexOf(choice.by),
+        keys: Object.keys(choice.of).map((key) => Buffer.from(key)),
+      })
+    const sources = Object.values(choice.of).map((other) => names.indexOf(other))
+    return { source: NONE, chooser: [...choosers.keys()].indexOf(id), sources }
+  })
+  return { width: names.length, choosers: [...choosers.values()], places }
+}
+
 /** The JSON of one row of `plainColumns`; `from` is the index of its first column. */
 export function plainRow(record: RecordSchema, row: RawRow, from = 0): Buffer {
-  const { columns, heads, close, headsBytes } = layoutOf(record)
+  const { columns, heads, close, headsBytes, choosers, places } = layoutOf(record)
+  const picks = choosers.map(({ source, keys }) => keys.findIndex((key) => row[from + source]?.equals(key)))
+  const values = places.map(({ source, chooser, sources }) => {
+    const of = source === NONE ? sources[picks[chooser]!] : source
+    return of === undefined ? null : row[from + of]!
+  })
   let room = headsBytes + close.length
   for (let c = 0; c < columns.length; c++) {
-    const length = row[from + c]?.length ?? 0
+    const length = values[c]?.length ?? 0
     room += (columns[c]!.kind === 'text' ? length * MAX_ESCAPE_BYTES : length) + MAX_EXTRA_BYTES
   }
   const out = Buffer.allocUnsafe(room)
   let end = 0
   for (let c = 0; c < columns.length; c++) {
     end = copy(out, end, heads[c]!)
-    const value = row[from + c]!
+    const value = values[c]!
     end = value === null ? copy(out, end, NULL) : write(columns[c]!.kind, out, end, value, 0, NONE)
   }
   end = copy(out, end, close)
@@ -95,12 +137,16 @@ export function joinedRows(
   from = 0,
   between = COMMA,
 ): Required<Omit<Page<never>, 'last'>> | null {
-  const { columns, heads, words, close, headsBytes } = layoutOf(record)
+  const { columns, heads, words, close, headsBytes, width, choosers, places } = layoutOf(record)
   const count = Number(row[from])
   const nulls = Number(row[from + 1])
   if (count === 0) return { json: Buffer.alloc(0), array: Buffer.from('[]'), count }
-  const values = row.slice(from + 2, from + 2 + columns.length) as Buffer[]
-  const bytes = values.reduce((sum, { length }) => sum + length, 0)
+  const values = row.slice(from + 2, from + 2 + width) as Buffer[]
+  const bytes = places.reduce(
+    (sum, { source, sources }) =>
+      sum + (source === NONE ? sources.reduce((of, s) => of + values[s]!.length, 0) : values[source]!.length),
+    0,
+  )
   const out = Buffer.allocUnsafe(
     bytes +
       Math.min(bytes, MAX_SPARE_BYTES) +
@@ -109,35 +155,63 @@ export function joinedRows(
   const view = viewOf(out)
   const views = values.map(viewOf)
   const kinds = columns.map(({ kind }) => kind)
-  const at = new Int32Array(columns.length)
+  const sourceOf = Int32Array.from(places, ({ source }) => source)
+  const hasChosen = choosers.length > 0
+  const picks = new Int32Array(choosers.length)
+  // Where the value of this row begins in each source. It may be read several times or never where columns are chosen:
+  // then `ends` has its end, once it was read.
+  const at = new Int32Array(width)
+  const ends = new Int32Array(width).fill(NONE)
   let nullsSeen = 0
   // The brackets of an array are always written, because adding them later would copy megabytes.
   let end = 0
   out[end++] = OPEN_ARRAY
   for (let r = 0; r < count; r++) {
     if (r > 0) out[end++] = between
+    for (let i = 0; i < picks.length; i++) {
+      const { source, keys } = choosers[i]!
+      picks[i] = keyAt(values[source]!, at[source]!, keys)
+    }
     for (let c = 0; c < kinds.length; c++) {
       if (writeWords(view, end, words[c]!)) end += heads[c]!.length
       else end = copy(out, end, heads[c]!)
-      const value = values[c]!
-      const start = at[c]!
-      if (value[start] === NULL_MARK && (start + 1 === value.length || value[start + 1] === SEPARATOR)) {
+      let s = sourceOf[c]!
+      if (s === NONE) {
+        const { chooser, sources } = places[c]!
+        const pick = picks[chooser]!
+        if (pick === NONE) {
+          end = copy(out, end, NULL)
+          continue
+        }
+        s = sources[pick]!
+      }
+      const value = values[s]!
+      const start = at[s]!
+      if (isNullAt(value, start)) {
         end = copy(out, end, NULL)
-        nullsSeen++
-        at[c] = start + 2
+        stoppedAt = start + 1
+        if (!hasChosen) nullsSeen++
       } else {
         if (kinds[c] === 'text') {
           out[end++] = QUOTE
-          const plain = copyPlain(view, end, views[c]!, start)
+          const plain = copyPlain(view, end, views[s]!, start)
           end = writeRest(out, end + plain, value, start + plain, SEPARATOR)
         } else end = write(kinds[c]!, out, end, value, start, SEPARATOR)
-        at[c] = stoppedAt + 1
       }
+      if (hasChosen) ends[s] = stoppedAt
+      else at[s] = stoppedAt + 1
     }
     end = copy(out, end, close)
+    for (let s = 0; hasChosen && s < width; s++) {
+      const value = values[s]!
+      const start = at[s]!
+      if (ends[s]! < start) ends[s] = endAt(value, start)
+      if (isNullAt(value, start)) nullsSeen++
+      at[s] = ends[s]! + 1
+    }
   }
   // There were more escapes than room for them, and writes beyond the end were lost.
-  const isWhole = end < out.length && nullsSeen === nulls && values.every((value, c) => at[c] === value.length + 1)
+  const isWhole = end < out.length && nullsSeen === nulls && values.every((value, s) => at[s] === value.length + 1)
   if (!isWhole) return null
   out[end] = CLOSE_ARRAY
   return { json: out.subarray(1, end), array: out.subarray(0, end + 1), count }
@@ -158,6 +232,28 @@ export function lastOf(joined: Buffer): string | null {
 
 // These functions take only numbers and bytes: with an object that holds them, lists took half as long again. Bytes
 // written beyond the end of `out` are lost; `end` then exceeds its length.
+
+const isNullAt = (bytes: Buffer, at: number) =>
+  bytes[at] === NULL_MARK && (at + 1 === bytes.length || bytes[at + 1] === SEPARATOR)
+
+/** The end of the value that begins at `from`. */
+function endAt(bytes: Buffer, from: number): number {
+  const at = bytes.indexOf(SEPARATOR, from)
+  return at === NONE ? bytes.length : at
+}
+
+/** The number of the key that the value which begins at `from` equals; `NONE` without one. */
+function keyAt(bytes: Buffer, from: number, keys: readonly Buffer[]): number {
+  for (let k = 0; k < keys.length; k++) {
+    const key = keys[k]!
+    const end = from + key.length
+    if (end !== bytes.length && bytes[end] !== SEPARATOR) continue
+    let i = 0
+    while (i < key.length && bytes[from + i] === key[i]) i++
+    if (i === key.length) return k
+  }
+  return NONE
+}
 
 const viewOf = ({ buffer, byteOffset, length }: Buffer) => new DataView(buffer, byteOffset, length)
 

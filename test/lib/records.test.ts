@@ -4,7 +4,10 @@ import fc from 'fast-check'
 import { z } from 'zod'
 import type { Gate } from '../../lib/db/index.ts'
 import { wireTime, zonedTime } from '../../lib/http/request/fields.ts'
-import { batchedLookup, fromRow, listReader, plainColumns, plainRows } from '../../lib/records/index.ts'
+import { inColumns } from '../../lib/records/column-kinds.ts'
+import { batchedLookup, fromRow, joinedColumns, listReader, plainColumns, plainRows } from '../../lib/records/index.ts'
+import { joinedRows } from '../../lib/records/render.ts'
+import { parseNaive } from '../../lib/time/timestamp.ts'
 import { TrafficRow } from '../../lib/traffic/index.ts'
 import { startApp } from '../support/app.ts'
 import { depth } from '../support/depth.ts'
@@ -381,6 +384,64 @@ for (const mark of ['', '\u001f'])
       assert.deepEqual(Every.safeParse(row).error?.issues ?? [], [], `row ${i}`)
     }
   })
+
+/** An object whose members are in columns of others: which, the column `way` decides. */
+const Side = inColumns(z.strictObject({ name: z.string().nullable(), at: wireTime.nullable() }), {
+  from: { by: 'way', of: { OUT: { name: 'mine', at: 'my_time' }, IN: { name: 'theirs', at: 'their_time' } } },
+  to: { by: 'way', of: { OUT: { name: 'theirs', at: 'their_time' }, IN: { name: 'mine', at: 'my_time' } } },
+})
+const Way = z.strictObject({ way: z.string().nullable(), mine: z.string().nullable(), from: Side, to: Side })
+const ways = fc.array(
+  fc.record({
+    way: fc.constantFrom('OUT', 'IN', 'IN', 'OUT', null, '', 'I', 'INN', 'OUT\u001f'),
+    ...{
+      mine: plain,
+      theirs: fc.oneof({ weight: 9, arbitrary: plain }, text),
+      my_time: fc.option(time),
+      their_time: fc.option(time),
+    },
+  }),
+  { minLength: 1, maxLength: 8 },
+)
+
+test('members that are in other columns are taken from those, row by row', async () => {
+  let joinedOnes = 0
+  await fc.assert(
+    fc.asyncProperty(
+      ways,
+      fc.subarray(['way', 'mine', 'from', 'to'] as const, { minLength: 1 }),
+      async (rows, keys) => {
+        const record = Way.pick(Object.fromEntries(keys.map((key) => [key, true])) as never) as unknown as typeof Way
+        const source = `json_to_recordset($1::text::json) t(way text, mine text, theirs text, my_time timestamp, their_time timestamp)`
+        const values = [JSON.stringify(rows)]
+        const [row] = await app.db.read((sql) =>
+          sql.unsafe(`select ${joinedColumns(record, 't')} from ${source}`, values).raw(),
+        )
+        const inRows = await app.db.read((sql) =>
+          sql.unsafe(`select ${plainColumns(record, 't')} from ${source}`, values).raw(),
+        )
+        const sides = ({ mine, theirs, my_time, their_time }: (typeof rows)[number]) => ({
+          mine: { name: mine, at: my_time && parseNaive(my_time) },
+          theirs: { name: theirs, at: their_time && parseNaive(their_time) },
+        })
+        const expected = rows.map((one) => {
+          const { mine, theirs } = sides(one)
+          const none = { name: null, at: null }
+          const [from, to] = one.way === 'OUT' ? [mine, theirs] : one.way === 'IN' ? [theirs, mine] : [none, none]
+          const all = { way: one.way, mine: one.mine, from, to }
+          return Object.fromEntries(Object.keys(record.shape).map((key) => [key, all[key as keyof typeof all]]))
+        })
+        assert.deepEqual(JSON.parse(`[${plainRows(record, inRows)}]`), expected)
+        const joined = joinedRows(record, row!)
+        if (joined === null) return
+        joinedOnes++
+        assert.deepEqual(JSON.parse(`[${joined.json}]`), expected)
+      },
+    ),
+    { numRuns: depth(300, 5_000) },
+  )
+  assert.ok(joinedOnes > depth(100, 2_000))
+})
 
 test('a record with a key that no column can hold is refused when its reader is declared', () => {
   const bad = z.strictObject({ a: z.union([z.string(), z.number()]) })
