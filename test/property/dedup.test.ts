@@ -208,7 +208,9 @@ test('a body of many flows is stored as if each had been posted in turn', { time
 
 /** Whether two stored rows violate the rule of one of the unique indexes. */
 const collide = (a: Flow, b: Flow) =>
-  isOfUuid(a, b) || equalIn(SIX, a, b) || (a.ip_protocol === 'UDP' && b.ip_protocol === 'UDP' && (matches(a, b) || matches(b, a)))
+  isOfUuid(a, b) ||
+  equalIn(SIX, a, b) ||
+  (a.ip_protocol === 'UDP' && b.ip_protocol === 'UDP' && (matches(a, b) || matches(b, a)))
 
 function assertSound(rows: Flow[], bodies: Flow[][], inserted: number): void {
   assert.equal(inserted, rows.length, 'inserts reported and rows stored')
