@@ -1,2 +1,2 @@
--- no-transaction: The order of flows in lists, and their key from 0079 on, which has to be in ascending order.
+-- no-transaction: The order of flows in lists, and their key from 0080 on, which has to be in ascending order.
 create unique index concurrently if not exists traffic_by_time on traffic (time_stamp, uuid);

@@ -4,4 +4,4 @@ alter table traffic
   add constraint traffic_pkey primary key using index traffic_by_time;
 alter table flow_edge_pending
   drop constraint flow_edge_pending_pkey,
-  add constraint flow_edge_pending_pkey primary key (uuid, time_stamp);
+  add constraint flow_edge_pending_pkey primary key using index flow_edge_pending_by_flow;
