@@ -234,6 +234,20 @@ test('GET /flows 200: a flow of a pod whose workload was not recorded is counted
   await app.sql`delete from traffic where uuid = 'bare'`
 })
 
+test('GET /flows 200: a port is a number of up to five digits, however it is written', async () => {
+  const ports = ['7443', '07443', '007443', '7 443', '7443.0', '+7443', '']
+  await app.sql`
+    insert into traffic (uuid, traffic_type, pod_port, time_stamp)
+    select 'port-' || p, 'INGRESS', p, ${T('10:00:30')}::text::timestamp from json_array_elements_text(${JSON.stringify(ports)}::text::json) p`
+  for (const asked of ['port=7443', 'port=7443-7443', 'port=7440-7449', 'port=7443&port=1-2', 'port=!80&port=7443']) {
+    const { items } = await page(`?since=${T('10:00:30')}&${asked}`)
+    assert.deepEqual(items.map(({ uuid }) => uuid).sort(), ['port-07443', 'port-7443'], asked)
+  }
+  const others = await page(`?since=${T('10:00:30')}&port=!7443`)
+  assert.equal(others.items.length, ports.length - 2)
+  await app.sql`delete from traffic where uuid like 'port-%'`
+})
+
 test('GET /flows 200: the answer says for which part of the range flows are kept', async () => {
   const whole = await page()
   assert.equal(whole.observedSince, T('10:00:00'))

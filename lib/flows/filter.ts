@@ -67,8 +67,12 @@ const SERVER_PORT = `case t.traffic_type when 'EGRESS' then t.traffic_in_out_por
 const HAS_LABEL = `l.labels @> any (array(
     select json_build_object(v.key, v.value)::jsonb from ${records('key text, value text')}))`
 
-const isPort = (port: string) => `case when ${port} ~ '^[0-9]{1,5}$' then exists (
-  select from ${records('first int, last int')} where (${port})::int between v.first and v.last) end`
+const PORTS = records('first int, last int')
+/** Comparing numbers costs as much as the rest of a flow. Only ranges, and ports such as `0443`, need it. */
+const isPort = (port: string) => `(${port} = any (array(select v.first::text from ${PORTS} where v.first = v.last))
+  or (${port} like '0_%' or exists (select from ${PORTS} where v.first < v.last))
+     and case when ${port} ~ '^[0-9]{1,5}$' then exists (
+       select from ${PORTS} where (${port})::int between v.first and v.last) end)`
 
 const COMPARISONS = {
   namespace: {
