@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { flowEdges } from '../../jobs/flow-edges.ts'
 import { type startApp, TOKENS } from './app.ts'
 import { othersEnded } from './transactions.ts'
+import { until } from './until.ts'
 
 type App = Awaited<ReturnType<typeof startApp>>
 type Fields = Record<string, unknown>
@@ -94,9 +95,14 @@ export async function seed(app: App, pods: object[], services: object[], flowsSe
   await countEdges(app)
 }
 
+/** Counts all flows. Up to which time they are counted is known only once the transactions that ran then have ended. */
 export async function countEdges(app: App): Promise<void> {
-  await othersEnded(app.sql)
-  await flowEdges.run({ config: app.deps.config, db: app.db, log: app.deps.log, signal: new AbortController().signal })
+  const { config, log } = app.deps
+  await until('the flows are counted up to a known time', async () => {
+    await othersEnded(app.sql)
+    await flowEdges.run({ config, db: app.db, log, signal: new AbortController().signal })
+    return (await app.sql`select from flow_edge_cursor where as_of is not null`).length === 1
+  })
 }
 
 const label = (app: string) => ({ app, 'pod-template-hash': `hash-of-${app}` })
