@@ -97,26 +97,32 @@ function placesOf(record: RecordSchema): Pick<Layout, 'width' | 'choosers' | 'pl
 
 /** The JSON of one row of `plainColumns`; `from` is the index of its first column. */
 export function plainRow(record: RecordSchema, row: RawRow, from = 0): Buffer {
-  const { columns, heads, close, headsBytes, choosers, places } = layoutOf(record)
-  const picks = choosers.map(({ source, keys }) => keys.findIndex((key) => row[from + source]?.equals(key)))
-  const values = places.map(({ source, chooser, sources }) => {
-    const of = source === NONE ? sources[picks[chooser]!] : source
-    return of === undefined ? null : row[from + of]!
-  })
+  const layout = layoutOf(record)
+  const { columns, heads, close, headsBytes } = layout
+  const [values, first] = layout.choosers.length === 0 ? [row, from] : [chosenRow(layout, row, from), 0]
   let room = headsBytes + close.length
   for (let c = 0; c < columns.length; c++) {
-    const length = values[c]?.length ?? 0
+    const length = values[first + c]?.length ?? 0
     room += (columns[c]!.kind === 'text' ? length * MAX_ESCAPE_BYTES : length) + MAX_EXTRA_BYTES
   }
   const out = Buffer.allocUnsafe(room)
   let end = 0
   for (let c = 0; c < columns.length; c++) {
     end = copy(out, end, heads[c]!)
-    const value = values[c]!
+    const value = values[first + c]!
     end = value === null ? copy(out, end, NULL) : write(columns[c]!.kind, out, end, value, 0, NONE)
   }
   end = copy(out, end, close)
   return out.subarray(0, end)
+}
+
+/** The value of each column in a row of `plainColumns`. */
+function chosenRow({ choosers, places }: Layout, row: RawRow, from: number): RawRow {
+  const picks = choosers.map(({ source, keys }) => keys.findIndex((key) => row[from + source]?.equals(key)))
+  return places.map(({ source, chooser, sources }) => {
+    const of = source === NONE ? sources[picks[chooser]!] : source
+    return of === undefined ? null : row[from + of]!
+  })
 }
 
 /** The JSON of rows of `plainColumns` joined with commas, without the brackets of an array. */

@@ -137,7 +137,8 @@ const ASK_STORED = fixed(`
     'known', coalesce(json_agg(j.n) filter (where j.known), '[]'),
     'uuids', coalesce(json_agg(j.n) filter (where j.uuid_exists), '[]'))
   from (select i.n, ${IS_KNOWN} as known, exists (
-          select from traffic t where t.time_stamp::date = i.time_stamp::date and t.uuid = i.uuid offset 0) as uuid_exists
+          select from traffic t where t.time_stamp::date = i.time_stamp::date and t.uuid = i.uuid offset 0)
+          as uuid_exists
         from ${INPUT}) j`)
 
 /**

@@ -17,7 +17,8 @@ as $$
     select t.time_stamp, t.uuid, coalesce(t.first_tx, t.tx) >= n.next_tx as is_new
     from now n
     cross join lateral (
-      select t.time_stamp, t.uuid, t.tx, t.first_tx from traffic t where t.tx >= n.xmax order by t.tx desc limit at_once) t),
+      select t.time_stamp, t.uuid, t.tx, t.first_tx from traffic t
+      where t.tx >= n.xmax order by t.tx desc limit at_once) t),
   renumbered as (
     update traffic t set tx = case when f.is_new then pg_current_xact_id() end, first_tx = null
     from found f
