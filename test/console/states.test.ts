@@ -261,7 +261,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
 
     await page.route(NODES, busy(30), { times: 1 })
     await page.reload()
-    await page.getByText('The broker is busy').waitFor({ timeout: 2_000 })
+    await page.getByText('The broker is busy').waitFor()
     await page.getByText('too many reads; retry in 30 seconds').waitFor()
     await nodeRow(page).waitFor()
     await opened.close()
