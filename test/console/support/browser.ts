@@ -10,8 +10,8 @@ import type { AxeResults } from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page, type Request } from 'playwright-core'
 import { depth } from '../../support/depth.ts'
 
-const USUAL_PATH = '/usr/bin/chromium'
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
+/** The headless shell is the same engine without the browser around it: a page in a profile of its own takes 0.6 s of processor time, not 1.5. */
+const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
 const LAUNCH_MS = 60_000
 const HEIGHT_PX = 900
 const DEFAULT_WIDTH_PX = 1_280
@@ -29,11 +29,10 @@ const ARGS = [
   ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage', '--hide-scrollbars'],
 ]
 
-/** The Chromium of this machine: CHROMIUM, else Debian's, else one on the PATH. */
+/** The Chromium of this machine: CHROMIUM, else the first of `NAMES` on the PATH. */
 export function findChromium(): string | null {
   const { CHROMIUM } = process.env
   if (CHROMIUM !== undefined && CHROMIUM !== '') return existsSync(CHROMIUM) ? CHROMIUM : null
-  if (existsSync(USUAL_PATH)) return USUAL_PATH
   for (const name of NAMES) {
     const { status, stdout } = spawnSync('which', [name], { encoding: 'utf8' })
     if (status === 0) return stdout.trim()
@@ -43,7 +42,9 @@ export function findChromium(): string | null {
 
 /** The reason why browser tests cannot run here, for the option `skip`; false if they can. */
 export const noBrowser: string | false =
-  findChromium() === null ? 'no Chromium: install the package chromium, or set CHROMIUM' : false
+  findChromium() === null
+    ? 'no Chromium: install the package chromium-headless-shell or chromium, or set CHROMIUM'
+    : false
 
 /** Starts the browser; it ends with the test file. */
 export async function launch(): Promise<Browser> {
