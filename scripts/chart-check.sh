@@ -15,7 +15,9 @@ as=(--namespace telemetry --kube-version 1.34.0 --values test/chart/image.yaml)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/cluster-telemetry-broker
 helm=$cache/helm-$helm_version
 if [[ ! -x $helm ]]; then
-  GOBIN=$cache/bin go install "helm.sh/helm/v3/cmd/helm@$helm_version"
+  # Without inlining and debug information, helm is built in little more than half of the time.
+  CGO_ENABLED=0 GOBIN=$cache/bin go install -gcflags='all=-l -dwarf=false' -ldflags='-s -w' \
+    "helm.sh/helm/v3/cmd/helm@$helm_version"
   mv "$cache/bin/helm" "$helm"
 fi
 venv=$cache/kubernetes-validate-$schemas_version
@@ -24,6 +26,9 @@ if [[ ! -f $venv/complete ]]; then
   "$venv/bin/pip" install --quiet --disable-pip-version-check "kubernetes-validate==$schemas_version"
   touch "$venv/complete"
 fi
+
+# Helm runs a thousand times, for a tenth of a second each: collecting garbage would be a quarter of that.
+export GOGC=off
 
 chart=wrangler-free-deploy/chart
 work=$(mktemp -d)
