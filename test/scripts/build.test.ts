@@ -193,7 +193,7 @@ describe('npm run build', { timeout: 900_000, skip: onlyFull }, () => {
   })
 
   test('leaves the previous build when it fails', async (t) => {
-    writeFileSync(at('lib/broken.ts'), "export const BROKEN: number = 'no number'\n")
+    writeFileSync(at('lib/broken.ts'), 'export const BROKEN =\n')
     assert.match(await build(t, false), /broken\.ts/)
     rmSync(at('lib/broken.ts'))
     assert.ok(existsSync(at('dist/lib/server.js')))
