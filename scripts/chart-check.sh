@@ -27,7 +27,7 @@ if [[ ! -f $venv/complete ]]; then
   touch "$venv/complete"
 fi
 
-# Helm runs a thousand times, for a tenth of a second each: collecting garbage would be a quarter of that.
+# Helm runs hundreds of times, for less than a tenth of a second each: collecting garbage would be a quarter of that.
 export GOGC=off
 
 chart=wrangler-free-deploy/chart

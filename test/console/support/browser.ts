@@ -10,7 +10,10 @@ import type { AxeResults } from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page, type Request } from 'playwright-core'
 import { depth } from '../../support/depth.ts'
 
-/** The headless shell is the same engine without the browser around it: a page in a profile of its own takes 0.6 s of processor time, not 1.5. */
+/**
+ * The headless shell is the same engine without the browser around it: a page in a profile of its own takes 0.6 s of
+ * processor time, not 1.5.
+ */
 const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
 const LAUNCH_MS = 60_000
 const HEIGHT_PX = 900
