@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { access, body, filterText, NO_NULL_PATTERN, query, route, sendJson } from '../lib/http/index.ts'
+import { MAX_VEX_BYTES } from '../lib/limits/limits.ts'
 import { documentedAs } from '../lib/openapi/declare.ts'
-import { MAX_DOCUMENT_ID_CHARS, MAX_VEX_BYTES, storeVex, VexBody, VexOutcome } from '../lib/vex/index.ts'
+import { MAX_DOCUMENT_ID_CHARS, storeVex, VexBody, VexOutcome } from '../lib/vex/index.ts'
 
 const Query = z.object({
   document: documentedAs(

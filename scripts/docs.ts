@@ -1,6 +1,7 @@
 /**
  * Writes the generated parts of the documents, each between its two markers: the variables of the broker and of the
- * edge proxy, the routes, which are read from openapi.json, and the commands; and the page of sizes as a whole.
+ * edge proxy, the routes, which are read from openapi.json, their scopes, and the commands; and the page of sizes as a
+ * whole.
  * `npm run docs` runs it; tests compare.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -9,6 +10,7 @@ import { configTable } from '../lib/config/index.ts'
 import { writePage } from '../test/bench/sizing/page.ts'
 import { configTable as edgeConfigTable } from '../wrangler-free-deploy/edge/config.ts'
 import { cliParts } from './cli-docs.ts'
+import { scopeMatrix } from './scopes.ts'
 
 const ROOT = new URL('..', import.meta.url)
 
@@ -43,6 +45,7 @@ function writeTable(path: string, name: string, table: string): void {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeTable('docs/configuration.md', 'config', configTable())
   writeTable('docs/clients.md', 'routes', routeTable())
+  writeTable('docs/operations.md', 'scopes', scopeMatrix())
   for (const [name, text] of Object.entries(cliParts())) writeTable('docs/cli.md', name, text)
   writeTable('wrangler-free-deploy/edge/README.md', 'config', edgeConfigTable())
   writePage()

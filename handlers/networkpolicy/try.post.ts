@@ -3,12 +3,12 @@ import { moment, readRange } from '../../lib/flows/index.ts'
 import { access, charge, filter, HttpError, header, kib, query, route, sendJson } from '../../lib/http/index.ts'
 import { withPayload } from '../../lib/http/request/body.ts'
 import { documentedBody } from '../../lib/http/request/validate.ts'
+import { MAX_POLICIES_BYTES } from '../../lib/limits/limits.ts'
 import {
   CONTENT_TYPES,
   FACTS_BYTES,
   formatOf,
   MAX_POLICIES,
-  MAX_POLICIES_BYTES,
   PolicyDocuments,
   PolicyTrial,
   parsePolicies,

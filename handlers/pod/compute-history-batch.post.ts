@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { COMPUTE_BODY, MAX_COMPUTE_BYTES, Minutes, takeMinutes } from '../../lib/compute/index.ts'
+import { COMPUTE_BODY, Minutes, takeMinutes } from '../../lib/compute/index.ts'
 import { access, body, route, sendJson } from '../../lib/http/index.ts'
+import { MAX_COMPUTE_BYTES } from '../../lib/limits/limits.ts'
 
 const Taken = z.strictObject({
   accepted: z.int().min(0).describe('Containers that were stored or already known, each once.'),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { access, body, route, sendJson } from '../../lib/http/index.ts'
-import { Capabilities, MAX_CAPABILITIES_BYTES, takeCapabilities } from '../../lib/runtime/capabilities/index.ts'
+import { MAX_CAPABILITIES_BYTES } from '../../lib/limits/limits.ts'
+import { Capabilities, takeCapabilities } from '../../lib/runtime/capabilities/index.ts'
 
 const Taken = z.strictObject({
   accepted: z.int().min(0).describe('Rows after entries of one row are merged.'),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { access, body, route, sendJson } from '../../lib/http/index.ts'
-import { Heartbeats, MAX_HEARTBEATS_BYTES, takeHeartbeats } from '../../lib/runtime/coverage/index.ts'
+import { MAX_HEARTBEATS_BYTES } from '../../lib/limits/limits.ts'
+import { Heartbeats, takeHeartbeats } from '../../lib/runtime/coverage/index.ts'
 
 const Taken = z.strictObject({
   accepted: z

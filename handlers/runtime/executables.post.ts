@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { access, body, route, sendJson } from '../../lib/http/index.ts'
-import { Executables, MAX_EXECUTABLES_BYTES, takeExecutables } from '../../lib/runtime/executables/index.ts'
+import { MAX_EXECUTABLES_BYTES } from '../../lib/limits/limits.ts'
+import { Executables, takeExecutables } from '../../lib/runtime/executables/index.ts'
 
 const Taken = z.strictObject({
   accepted: z

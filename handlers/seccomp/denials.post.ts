@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { access, body, route, sendJson } from '../../lib/http/index.ts'
-import { Drain, MAX_DRAIN_BYTES, MAX_DRAIN_ENTRIES } from '../../lib/seccomp/denials/index.ts'
+import { MAX_DRAIN_BYTES } from '../../lib/limits/limits.ts'
+import { Drain, MAX_DRAIN_ENTRIES } from '../../lib/seccomp/denials/index.ts'
 
 const Accepted = z.strictObject({
   accepted: z.int().min(0).describe('Rows stored, one for each pod, syscall and action.'),

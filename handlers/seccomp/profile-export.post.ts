@@ -1,11 +1,6 @@
 import { access, body, params, route, sendJson } from '../../lib/http/index.ts'
-import {
-  ExportBody,
-  exportAnswers,
-  exportProfile,
-  MAX_EXPORT_BODY_BYTES,
-  WorkloadPath,
-} from '../../lib/seccomp/index.ts'
+import { MAX_EXPORT_BODY_BYTES } from '../../lib/limits/limits.ts'
+import { ExportBody, exportAnswers, exportProfile, WorkloadPath } from '../../lib/seccomp/index.ts'
 
 /**
  * POST /seccomp/profiles/{namespace}/{kind}/{name}/export: the export with edits, which are not stored

@@ -7,7 +7,6 @@ import { documentedAs } from '../openapi/declare.ts'
 import { parseRfc3339 } from '../time/timestamp.ts'
 import type { Blame } from './blame.ts'
 
-export const MAX_COMPUTE_BYTES = 16 * 1024 * 1024
 /** Containers in a post: twenty times the number an agent sends. */
 const MAX_CONTAINERS = 5_000
 /** Every accepted RFC 3339 time is shorter. */

@@ -6,7 +6,7 @@ export {
   Pair,
   readContention,
 } from './contention.ts'
-export { COMPUTE_BODY, MAX_COMPUTE_BYTES } from './envelope.ts'
+export { COMPUTE_BODY } from './envelope.ts'
 export { LatestContainer, LatestNode, MAX_LATEST, readLatest, readNodes } from './gauges.ts'
 export { countContainers, HistoryRow, MAX_HISTORY, MAX_MINUTES, readHistory } from './history.ts'
 export { Minutes, takeMinutes } from './minutes.ts'

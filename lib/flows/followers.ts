@@ -1,11 +1,12 @@
 /** All followers of a process: their number, what is new in the database, and how far behind they are. */
+
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../db/index.ts'
 import { HttpError } from '../errors.ts'
+import { MAX_FOLLOWERS } from '../limits/limits.ts'
 import type { Log } from '../observability/log.ts'
 import { readTimeLine } from './resume.ts'
 
-const MAX_FOLLOWERS = 200
 /** Between two looks at what is new. */
 const TICK_MS = 250
 /** The edge proxy gives up an answer after 45 seconds without a byte. */

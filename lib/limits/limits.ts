@@ -6,14 +6,26 @@
 const KIB = 1024
 const MIB = 1024 * KIB
 
-// Bodies, in bytes. Above these: 413. Routes with longer bodies name theirs beside their schema (`MAX_..._BYTES`).
+// Bodies, in bytes. Above these: 413. The number of entries of a list stands beside its schema (`MAX_BATCH_FLOWS`).
 
 /** A body of any other route, as sent and as unpacked. */
 export const MAX_CORE_BODY_BYTES = 2 * MIB
+/** Samples or minutes of the containers of a node. */
+export const MAX_COMPUTE_BYTES = 16 * MIB
+export const MAX_EXECUTABLES_BYTES = 8 * MIB
+export const MAX_CAPABILITIES_BYTES = 4 * MIB
+export const MAX_HEARTBEATS_BYTES = 4 * MIB
+/** The denials of a node since its last post. */
+export const MAX_DRAIN_BYTES = 4 * MIB
 /** Findings or an SBOM, as sent; as unpacked `SUPPLYCHAIN_MAX_DECOMPRESSED_BYTES` holds. */
 export const MAX_PAYLOAD_BYTES = MIB
 /** A result of an image's signatures and attestations. */
 export const MAX_RESULT_BYTES = 256 * KIB
+export const MAX_VEX_BYTES = MIB
+/** Network policies to try. */
+export const MAX_POLICIES_BYTES = MIB
+/** Options of an exported seccomp profile: ten times a body with two full lists of the longest names. */
+export const MAX_EXPORT_BODY_BYTES = MIB
 /** Findings, SBOMs and results must have arrived within this time. Above: 408. */
 export const PAYLOAD_DEADLINE_MS = 30_000
 
@@ -85,6 +97,9 @@ export const MAX_WAITING_PAYLOAD_BYTES = 8 * MIB
 export const MIN_WAITING_PAYLOAD_BYTES = 8 * KIB
 
 // Answers.
+
+/** Clients that follow flows, of each replica. Above: 503. */
+export const MAX_FOLLOWERS = 200
 
 /** Answers about edges that are kept, plain and packed. Further ones are built for each request. */
 export const EDGE_ANSWERS_BYTES = 16 * MIB

@@ -3,8 +3,6 @@ import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { HttpError } from '../errors.ts'
 
-export const MAX_POLICIES_BYTES = 1024 * 1024
-
 /** The content types of the body, each with its format. */
 const FORMATS = {
   'application/yaml': 'yaml',

@@ -1,6 +1,6 @@
 export { MadeManifest, MadeManifests, madeAnswers, makeAsSeen, makePolicies, makePolicy } from './answer-made.ts'
 export { trialOf } from './answer-trial.ts'
-export { CONTENT_TYPES, formatOf, MAX_POLICIES_BYTES, PolicyDocuments, textOf } from './documents.ts'
+export { CONTENT_TYPES, formatOf, PolicyDocuments, textOf } from './documents.ts'
 export { GenerateQuery } from './generate-query.ts'
 export { headerOf } from './make/document.ts'
 export type { MadePolicy } from './make/policy.ts'

@@ -10,8 +10,6 @@ import { DNS_NAME, isDnsName, LOG_ACTION, MAX_DNS_NAME_CHARS, SYSCALL_NAME } fro
 
 /** Most names in one list of edits. */
 const MAX_EDITS = 512
-/** Ten times a body with two full lists of the longest names. */
-export const MAX_EXPORT_BODY_BYTES = 1024 * 1024
 
 /** Default actions of an exported profile. */
 export const ACTIONS = [LOG_ACTION, 'SCMP_ACT_ERRNO', 'SCMP_ACT_KILL', 'SCMP_ACT_KILL_PROCESS'] as const

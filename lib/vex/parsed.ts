@@ -4,7 +4,6 @@ import type { DecisionWord, Justification } from '../decisions/words.ts'
 export const VEX_FORMATS = ['openvex', 'cyclonedx'] as const
 export type VexFormat = (typeof VEX_FORMATS)[number]
 
-export const MAX_VEX_BYTES = 1_024 * 1_024
 export const MAX_STATEMENTS = 5_000
 /** Products of one statement, and subcomponents of one product. */
 export const MAX_PRODUCTS = 1_000

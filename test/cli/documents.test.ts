@@ -1,7 +1,8 @@
 /** The places of documents in files agree with what the broker counts. */
+
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { MAX_POLICIES_BYTES } from '../../lib/policies/index.ts'
+import { MAX_POLICIES_BYTES } from '../../lib/limits/limits.ts'
 import { parsePolicies } from '../../lib/policies/parse.ts'
 import {
   countDocuments,

@@ -1,11 +1,12 @@
 /** The console as the edge proxy serves it, beside the broker. */
+
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { before } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
-import { MAX_POLICIES_BYTES } from '../../lib/policies/documents.ts'
+import { MAX_POLICIES_BYTES } from '../../lib/limits/limits.ts'
 import { loadConfig } from '../../wrangler-free-deploy/edge/config.ts'
 import { request } from '../support/broker.ts'
 import { openFolder, page, SCRIPT, SECURITY } from '../support/console.ts'

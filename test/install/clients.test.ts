@@ -8,12 +8,12 @@ import { profileSnapshots } from '../../jobs/profile-snapshots.ts'
 import { loadConfig } from '../../lib/config/index.ts'
 import { openDatabase } from '../../lib/db/index.ts'
 import { routeTable } from '../../scripts/docs.ts'
+import { scopeOf, written } from '../../scripts/scopes.ts'
 import { startApp } from '../support/app.ts'
 import { get } from '../support/broker.ts'
 import { startStub } from '../support/stub.ts'
 import { until } from '../support/until.ts'
 import { blocksOf } from './document.ts'
-import { scopeOf, written } from './scopes.ts'
 import { walk } from './walk.ts'
 
 const page = readFileSync(new URL('../../docs/clients.md', import.meta.url), 'utf8')

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { scopeMatrix } from './scopes.ts'
+import { scopeMatrix } from '../../scripts/scopes.ts'
 
 const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
 

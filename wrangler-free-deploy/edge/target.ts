@@ -3,8 +3,7 @@
  * all parsers read alike pass: a path of plain segments, and a query.
  */
 import { HttpError } from '../../lib/errors.ts'
-import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
-import { MAX_POLICIES_BYTES } from '../../lib/policies/documents.ts'
+import { MAX_CORE_BODY_BYTES, MAX_POLICIES_BYTES } from '../../lib/limits/limits.ts'
 
 /** The request target for the broker or for the console. */
 export interface Target {

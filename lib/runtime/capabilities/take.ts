@@ -9,7 +9,6 @@ import { type Accepted, totalOf } from '../accepted.ts'
 import { CapabilityEntry, type Checks, merged } from './entry.ts'
 
 const ROUTE = '/runtime/capabilities'
-export const MAX_CAPABILITIES_BYTES = 4 * 1024 * 1024
 const MAX_CAPABILITIES = 5_000
 
 /** Checks only the length of the list; entries are parsed later, one by one. */

@@ -8,7 +8,6 @@ import { type Accepted, accepted } from '../accepted.ts'
 import { type Heartbeat, HeartbeatEntry } from './entry.ts'
 
 const ROUTE = '/runtime/coverage'
-export const MAX_HEARTBEATS_BYTES = 4 * 1024 * 1024
 /** More than twice the number an agent sends. */
 const MAX_HEARTBEATS = 5_000
 /**

@@ -10,7 +10,6 @@ import { storeExecutables } from './store.ts'
 export { KINDS, ORIGINS } from './entry.ts'
 
 const ROUTE = '/runtime/executables'
-export const MAX_EXECUTABLES_BYTES = 8 * 1024 * 1024
 /** More than twice the number an agent sends. */
 const MAX_EXECUTABLES = 5_000
 

@@ -5,7 +5,6 @@ import { tooMany } from '../../json/prescan.ts'
 import { documentedAs } from '../../openapi/declare.ts'
 import { type Denial, DenialEntry, merged } from './entry.ts'
 
-export const MAX_DRAIN_BYTES = 4 * 1024 * 1024
 /** Twice the number that an agent sends at once. */
 export const MAX_DRAIN_ENTRIES = 10_000
 /** Longer intervals are stored as this one. */

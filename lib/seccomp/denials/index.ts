@@ -1,4 +1,4 @@
-export { Drain, MAX_DRAIN_BYTES, MAX_DRAIN_ENTRIES } from './drain.ts'
+export { Drain, MAX_DRAIN_ENTRIES } from './drain.ts'
 export { DenialInlet } from './inlet.ts'
 export { DenialRow, readDenials } from './record.ts'
 export { countWorkloads, watchAttributed, watchDenialWorkloads } from './workloads.ts'

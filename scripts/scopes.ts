@@ -1,17 +1,16 @@
 /** The table of docs/operations.md that shows which token opens which route. */
-import { routes } from '../../handlers/router.ts'
-import { loadConfig } from '../../lib/config/index.ts'
-import { declaredRoutes } from '../../lib/http/access.ts'
-import { createTokens } from '../../lib/http/tokens.ts'
-import { TOKENS } from '../support/app.ts'
+import { routes } from '../handlers/router.ts'
+import { loadConfig } from '../lib/config/index.ts'
+import { declaredRoutes } from '../lib/http/access.ts'
+import { createTokens } from '../lib/http/tokens.ts'
 
-/** Columns of the matrix, each with its token. */
+/** Columns of the matrix, each with the variable of its token. */
 const CALLERS = {
-  read: TOKENS.BROKER_TOKEN_READ,
-  ingest: TOKENS.BROKER_TOKEN_INGEST,
-  supplychain: TOKENS.BROKER_TOKEN_SUPPLYCHAIN,
-  admin: TOKENS.BROKER_TOKEN_ADMIN,
-  shared: TOKENS.BROKER_AUTH_TOKEN,
+  read: 'BROKER_TOKEN_READ',
+  ingest: 'BROKER_TOKEN_INGEST',
+  supplychain: 'BROKER_TOKEN_SUPPLYCHAIN',
+  admin: 'BROKER_TOKEN_ADMIN',
+  shared: 'BROKER_AUTH_TOKEN',
 }
 
 /** A path of the router as documents write it. */
@@ -23,7 +22,7 @@ export const scopeOf = () =>
 
 /** A row for each route, in the order of paths, with yes or no for each token. Markdown, without a line end. */
 export function scopeMatrix(): string {
-  const tokens = createTokens(loadConfig(TOKENS))
+  const tokens = createTokens(loadConfig(Object.fromEntries(Object.values(CALLERS).map((name) => [name, name]))))
   const callers = [
     createTokens(loadConfig({})).authenticate(undefined),
     ...Object.values(CALLERS).map((one) => tokens.authenticate(`Bearer ${one}`)),
