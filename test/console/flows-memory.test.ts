@@ -99,7 +99,7 @@ test(`${SCROLLED} flows are scrolled, and back: the heap and the document stay f
         link: row.querySelector('a')!.id,
       })),
     )
-    for (const { index, link } of rows) assert.equal(link, `flow-${flowOf(index).uuid}`)
+    for (const { index, link } of rows) assert.equal(link, `flow-${flowOf(index).uuid}-${flowOf(index).time_stamp}`)
     return rows[0]!.index
   }
   const low = await isRight()

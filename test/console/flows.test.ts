@@ -60,7 +60,11 @@ const ask = async (broker: ConsoleBroker, query: string): Promise<ApiPage> =>
 
 /** The uuids of the rendered rows, from the top. */
 const shown = (page: Page): Promise<string[]> =>
-  page.evaluate(() => [...document.querySelectorAll('td a[id^=flow-]')].map(({ id }) => id.slice('flow-'.length)))
+  page.evaluate(() =>
+    [...document.querySelectorAll('td a[id^=flow-]')].map(({ id }) => /^flow-(.*)-\d{4}-\d\d-\d\dT/.exec(id)![1]!),
+  )
+
+const linkOf = (uuid: string) => `a[id^="flow-${uuid}-"]`
 
 let posted = 0
 /** Stores flows, and returns their uuids. */
@@ -184,9 +188,11 @@ test('the detail of a row by keyboard, and by its address', { skip }, async () =
   const { page } = opened
   const { items } = await ask(seeded.broker, 'verdict=DROP&limit=3')
   const second = items[1]!
-  await page.locator(`#flow-${items[0]!.uuid}`).focus()
+  await page.locator(linkOf(items[0]!.uuid)).focus()
   await page.keyboard.press('ArrowDown')
-  await becomes(() => page.evaluate(() => document.activeElement?.id), `flow-${second.uuid}`, 5_000)
+  const focused = () => page.evaluate(() => document.activeElement?.id)
+  const link = `flow-${second.uuid}-${second.time_stamp}`
+  await becomes(focused, link, 5_000)
   await page.keyboard.press('Enter')
   const detail = page.getByRole('complementary', { name: 'The selected flow' })
   await detail.getByText(second.pod_name).first().waitFor()
@@ -200,7 +206,7 @@ test('the detail of a row by keyboard, and by its address', { skip }, async () =
   const address = page.url()
   await page.keyboard.press('Escape')
   await detail.waitFor({ state: 'detached' })
-  assert.equal(await page.evaluate(() => document.activeElement?.id), `flow-${second.uuid}`)
+  assert.equal(await focused(), link)
   // The address alone shows the same flow, though the list is another one.
   await page.goto(address.replace('verdict=DROP', 'verdict=ALLOW'))
   await detail.getByText(second.uuid).waitFor()
@@ -416,7 +422,7 @@ test('names with markup, and very long names, are shown as text', { skip }, asyn
   for (const width of [1_280, 320]) {
     const opened = await openPage(browser, `${small.front.url}flows?pod=!x/${'y'.repeat(200)}`, { width })
     const { page } = opened
-    await page.locator(`#flow-${uuid}`).click()
+    await page.locator(linkOf(uuid!)).click()
     const detail = page.getByRole('complementary', { name: 'The selected flow' })
     await detail.getByText(`The agent calls it ${markup}.`).waitFor()
     assert.equal(await page.locator('img').count(), 0)

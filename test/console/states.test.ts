@@ -299,7 +299,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await page.getByRole('button', { name: 'Start again from now' }).click()
     await page.waitForSelector('.live-mark.live')
     const uuid = await postFlow()
-    await page.locator(`#flow-${uuid}`).waitFor()
+    await page.locator(`a[id^="flow-${uuid}-"]`).waitFor()
     await opened.close()
   })
 
@@ -353,7 +353,7 @@ describe('the console when things go wrong', { skip, concurrency: 4 }, () => {
     await page.goto(`${edge}/console/flows?live=true`)
     await page.waitForSelector('.live-mark.live')
     const uuid = await postFlow()
-    await page.locator(`#flow-${uuid}`).waitFor()
+    await page.locator(`a[id^="flow-${uuid}-"]`).waitFor()
     await opened.close()
   })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { afterEach } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Flow, together } from '../../../wrangler-free-deploy/console/pages/flows/flow.ts'
+import { type Flow, keyOf, together } from '../../../wrangler-free-deploy/console/pages/flows/flow.ts'
 import { Follow, type FollowOptions } from '../../../wrangler-free-deploy/console/pages/flows/follow.ts'
 import { until } from '../../support/until.ts'
 
@@ -147,10 +147,23 @@ test('an update replaces the row of its uuid, or is kept for the list', async ()
   await shows(stub, ['b', 'a'])
   stub.last.write({ ...flow('a', { decision: 'DROP' }), update: true }, { ...flow('old'), update: true })
   stub.last.write({ resume: 't2' })
-  await until('the update', () => stub.follow.state.updates.has('old'), 5_000)
+  await until('the update', () => stub.follow.state.updates.has(keyOf(flow('old') as never)), 5_000)
   assert.deepEqual(stub.uuids(), ['b', 'a'])
   assert.equal(stub.follow.state.rows[1]!.decision, 'DROP')
   assert.ok(!('update' in stub.follow.state.rows[1]!))
+})
+
+test('flows of one uuid on two days are two rows', async () => {
+  const stub = followOf()
+  await opened(stub, 1)
+  const [early, late] = ['2026-01-01T10:00:00', '2026-01-02T10:00:00'].map((time_stamp) => flow('a', { time_stamp }))
+  stub.last.write(early!, late!, { resume: 't1' })
+  await shows(stub, ['a', 'a'])
+  stub.last.write({ ...early, decision: 'DROP', update: true }, { resume: 't2' })
+  await until('the update', () => stub.follow.state.rows[1]!.decision === 'DROP', 5_000)
+  assert.equal(stub.follow.state.rows[0]!.decision, undefined)
+  const [live, listed] = [[late], [early]] as unknown as Flow[][]
+  assert.deepEqual(together(live!, listed!, new Map()), [late, early])
 })
 
 test('a pause keeps the rows, counts new ones, and shows them afterwards', async () => {
@@ -251,10 +264,10 @@ test('a stream without tokens, or with an endless line, is not read on', async (
 })
 
 test('live rows stand above the list, each once, and updates reach the list', () => {
-  const row = (uuid: string, decision: string | null = null) => ({ uuid, decision }) as Flow
+  const row = (uuid: string, decision: string | null = null) => ({ uuid, time_stamp: '', decision }) as Flow
   const live = [row('c'), row('b')]
   const listed = [row('b'), row('a')]
-  const rows = together(live, listed, new Map([['a', row('a', 'DROP')]]))
+  const rows = together(live, listed, new Map([[keyOf(row('a')), row('a', 'DROP')]]))
   assert.deepEqual(rows, [row('c'), row('b'), row('a', 'DROP')])
   assert.equal(together([], listed, new Map()), listed)
 })

@@ -3,7 +3,7 @@ import type { Column } from '../../parts/table.tsx'
 import { Badge } from '../../parts/text.tsx'
 import { localText, utcText } from '../../parts/time.tsx'
 import { hrefWith } from '../../place.ts'
-import { type Flow, seenBy } from './flow.ts'
+import { type Flow, keyOf, seenBy } from './flow.ts'
 import { SideLink, sidesOf, sideText } from './side.tsx'
 import { NOT_KNOWN, verdictText } from './words.ts'
 
@@ -19,11 +19,15 @@ export function Verdict({ decision }: Pick<Flow, 'decision'>) {
 }
 
 /** The link from a row to its detail. */
-export const linkId = (uuid: string) => `flow-${uuid}`
+export const linkId = (flow: Pick<Flow, 'uuid' | 'time_stamp'>) => `flow-${keyOf(flow)}`
 
 function FirstSeen({ uuid, time_stamp }: Flow) {
   return (
-    <a id={linkId(uuid)} href={hrefWith({ flow: uuid, at: time_stamp })} title={`${utcText(time_stamp)}: all fields`}>
+    <a
+      id={linkId({ uuid, time_stamp })}
+      href={hrefWith({ flow: uuid, at: time_stamp })}
+      title={`${utcText(time_stamp)}: all fields`}
+    >
       <time dateTime={`${time_stamp}Z`}>{localText(time_stamp)}</time>
     </a>
   )

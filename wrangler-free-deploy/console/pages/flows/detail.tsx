@@ -33,7 +33,7 @@ export function Detail({ uuid, at, row }: DetailProps) {
   const shown = useRef<string | null>(null)
   const close = () => {
     go(hrefWith({ flow: null, at: null }))
-    document.getElementById(linkId(uuid))?.focus()
+    document.getElementById(linkId({ uuid, time_stamp: at }))?.focus()
   }
   useEffect(() => {
     // If the flow was in the address from the start, the page stays at its top.
@@ -44,7 +44,7 @@ export function Detail({ uuid, at, row }: DetailProps) {
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
-  }, [uuid])
+  }, [uuid, at])
   const { pod_namespace: namespace = null, pod_name: name = null } = row ?? {}
   const pod = namespace === null || name === null ? {} : { pod: [`${namespace}/${name}`] }
   const query = { ...pod, since: at, until: nextMicrosecond(at), limit: SAME_TIME }

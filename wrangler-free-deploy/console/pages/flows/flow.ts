@@ -22,6 +22,9 @@ export const LIST_FIELDS = [
 
 export type Flow = Pick<WholeFlow, (typeof LIST_FIELDS)[number]>
 
+/** What no two flows share: a uuid is unique on the day of its flow only (docs/contract.md#deduplication). */
+export const keyOf = ({ uuid, time_stamp }: Pick<Flow, 'uuid' | 'time_stamp'>): string => `${uuid}-${time_stamp}`
+
 /** The side whose agent reported the flow; null if the flow has no direction. */
 export function seenBy({ traffic_type }: Pick<Flow, 'traffic_type'>): 'from' | 'to' | null {
   return traffic_type === 'EGRESS' ? 'from' : traffic_type === 'INGRESS' ? 'to' : null
@@ -34,6 +37,6 @@ export function together(
   updates: ReadonlyMap<string, Flow>,
 ): readonly Flow[] {
   if (live.length === 0 && updates.size === 0) return listed
-  const uuids = new Set(live.map(({ uuid }) => uuid))
-  return [...live, ...listed.filter(({ uuid }) => !uuids.has(uuid)).map((flow) => updates.get(flow.uuid) ?? flow)]
+  const keys = new Set(live.map(keyOf))
+  return [...live, ...listed.filter((flow) => !keys.has(keyOf(flow))).map((flow) => updates.get(keyOf(flow)) ?? flow)]
 }

@@ -3,7 +3,7 @@
  * resume token after them has arrived. A broken stream resumes from the last token, so no flow is lost or shown twice.
  * Does not use the DOM, so that its tests run in plain Node.
  */
-import type { Flow } from './flow.ts'
+import { type Flow, keyOf } from './flow.ts'
 
 /** State of the stream. */
 export type Phase =
@@ -83,7 +83,7 @@ export class Follow {
   readonly #timing: Timing
   readonly #maxRows: number
   readonly #listeners = new Set<() => void>()
-  /** By uuid, the oldest first. */
+  /** By `keyOf`, the oldest first. */
   #rows = new Map<string, Flow>()
   #updates = new Map<string, Flow>()
   /** Flows that arrived since the last token. */
@@ -260,15 +260,15 @@ export class Follow {
   }
 
   #keep({ update, ...flow }: Line): void {
-    const uuid = flow.uuid!
-    if (update && !this.#rows.has(uuid)) {
-      this.#updates.delete(uuid)
-      this.#updates.set(uuid, flow as Flow)
+    const key = keyOf(flow as Flow)
+    if (update && !this.#rows.has(key)) {
+      this.#updates.delete(key)
+      this.#updates.set(key, flow as Flow)
       if (this.#updates.size > MAX_UPDATES) dropFirst(this.#updates, MAX_UPDATES / 2)
       return
     }
-    if (this.#paused !== null && !this.#rows.has(uuid)) this.#waiting++
-    this.#rows.set(uuid, flow as Flow)
+    if (this.#paused !== null && !this.#rows.has(key)) this.#waiting++
+    this.#rows.set(key, flow as Flow)
     if (this.#rows.size < this.#maxRows + DROP_BATCH) return
     dropFirst(this.#rows, DROP_BATCH)
     this.#dropped += DROP_BATCH

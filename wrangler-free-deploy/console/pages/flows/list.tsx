@@ -14,7 +14,7 @@ import { COLUMNS, NARROW_COLUMNS } from './columns.tsx'
 import { flowArguments } from './commands.ts'
 import { CsvButton } from './csv-button.tsx'
 import { Detail } from './detail.tsx'
-import { type Flow, LIST_FIELDS, together } from './flow.ts'
+import { type Flow, keyOf, LIST_FIELDS, together } from './flow.ts'
 import { LiveBar } from './live-bar.tsx'
 import { useFollow } from './use-follow.ts'
 import { isOlderThanKept } from './window.ts'
@@ -63,6 +63,7 @@ export default function Flows() {
   const isNarrow = useMedia(NARROW)
   const uuid = query.get('flow')
   const at = query.get('at')
+  const isSelected = (flow: Flow) => flow.uuid === uuid && flow.time_stamp === at
   const follow = isLive ? { follow: true } : {}
   return (
     <>
@@ -80,9 +81,9 @@ export default function Flows() {
                 rows={rows}
                 columns={isNarrow ? NARROW_COLUMNS : COLUMNS}
                 rowPx={isNarrow ? NARROW_ROW_PX : undefined}
-                keyOf={(flow) => flow.uuid}
+                keyOf={keyOf}
                 onRow={(flow) => go(hrefWith({ flow: flow.uuid, at: flow.time_stamp }))}
-                isSelected={(flow) => flow.uuid === uuid}
+                isSelected={isSelected}
                 commands={{
                   ctb: flowArguments({ query: asked, isLive }),
                   url: addressOf('/flows', { query: isLive ? { ...filter, ...follow } : asked }),
@@ -92,7 +93,7 @@ export default function Flows() {
                 {...(!isFull && { paged: reading })}
               />
             </div>
-            {uuid && at && <Detail uuid={uuid} at={at} row={rows.find((flow) => flow.uuid === uuid)} />}
+            {uuid && at && <Detail uuid={uuid} at={at} row={rows.find(isSelected)} />}
           </div>
         )}
       </Shown>
