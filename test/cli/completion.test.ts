@@ -100,6 +100,16 @@ test('values that the broker knows', async () => {
       ['flows', '--seen-by', 'f'],
       ['from', ':4'],
     ],
+    [
+      ['flows', '--from-workload', 'shop/Deployment/a'],
+      ['shop/Deployment/api', ':4'],
+    ],
+    [
+      ['edges', '--to-namespace=sh'],
+      ['--to-namespace=shop', ':4'],
+    ],
+    // Of other commands this is the name alone.
+    [['seccomp', 'denials', '--workload', 'sh'], [':4']],
   ]
   for (const [words, candidates] of cases) assert.deepEqual(await proposed(words), candidates, words.join(' '))
 })

@@ -1,8 +1,8 @@
 /** Flows as a stream: what is written where the stream ends as it should, and where it does not. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import test from 'node:test'
 import { progressOf } from '../../wrangler-free-deploy/cli/output/progress.ts'
@@ -119,6 +119,22 @@ test('a file appears when it is whole, and an earlier one stays until then', asy
   assert.match(refused.err, /^--out \S+: there is no such file$/m)
   const folder = await real(['flows', '-o', 'ndjson', '--out', pathOf('.')])
   assert.deepEqual([folder.code, folder.err.includes('this is a folder')], [2, true])
+
+  // What is no file is not replaced, and a link leads to the same file, which keeps its mode.
+  const link = pathOf('link.csv')
+  symlinkSync(file, link)
+  chmodSync(file, 0o600)
+  writeFileSync(file, '')
+  assert.equal((await real(['flows', '-o', 'csv', '--out', link])).code, 0)
+  assert.deepEqual([readFileSync(file), statSync(file).mode & 0o777], [whole, 0o600])
+  assert.ok(lstatSync(link).isSymbolicLink())
+  const [pipe, read] = [pathOf('pipe'), pathOf('read')]
+  execFileSync('mkfifo', [pipe])
+  const reader = spawn('sh', ['-c', 'cat "$1" > "$2"', 'sh', pipe, read])
+  assert.equal((await real(['flows', '-o', 'csv', '--out', pipe])).code, 0)
+  await new Promise((resolve) => reader.once('close', resolve))
+  assert.deepEqual([readFileSync(read), lstatSync(pipe).isFIFO()], [whole, true])
+
   if (!existsSync('/dev/full')) return
   symlinkSync('/dev/full', pathOf('full.partial'))
   const full = await real(['flows', '-o', 'ndjson', '--out', pathOf('full')])

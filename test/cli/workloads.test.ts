@@ -311,10 +311,15 @@ test('policies say on stderr which connections they leave out, also where they g
     'left out: ingress from lab/Pod/ghost-1: no labels of its pods are known',
   ]
   const words = ['policy', 'generate', 'shop/Deployment/api']
-  for (const more of [[], ['--out', pathOf('api.yaml')]]) {
+  for (const more of [[], ['-o', 'json'], ['--out', pathOf('api.yaml')]]) {
     const { code, err } = await ctb([...words, ...more])
     assert.deepEqual([code, err], [0, `${left.join('\n')}\n`])
   }
+  const dropped = await ctb(['policy', 'generate', 'shop/Deployment/web'])
+  assert.match(
+    dropped.err,
+    /^left out: dropped, so not allowed: shop\/Deployment\/web to shop\/StatefulSet\/db on 5432/m,
+  )
   const printed = await ctb([...words, '--print-request'])
   assert.match(printed.out, /^curl -sS .*\/workloads\/shop\/Deployment\/api\/networkpolicy\?output=yaml'\n$/)
   const tried = await ctb(['policy', 'try', '-f', pathOf('api.yaml'), '--print-request'])

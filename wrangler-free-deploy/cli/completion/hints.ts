@@ -19,10 +19,10 @@ const FIELD_BY_FORM: Readonly<Record<string, string>> = {
 /** Nothing, whatever is wrong: a message would stand in the middle of the line. */
 export async function hintsOf(
   context: CliContext,
-  { given, flag, placeholder }: Line,
+  { given, flag, placeholder, isOfFlows }: Line,
   prefix: string,
 ): Promise<string[]> {
-  const field = flag === null ? fieldOfArgument(placeholder ?? '') : fieldOfFlag(flag)
+  const field = flag === null ? fieldOfArgument(placeholder ?? '') : fieldOfFlag(flag, isOfFlows)
   if (field === undefined) return []
   const flags: ConnectionFlags = given
   // A copy would read stdin, which Node opens then.
@@ -40,9 +40,15 @@ export async function hintsOf(
   }
 }
 
-/** Flags have the names of the filters of flows. */
-const fieldOfFlag = (flag: string): string | undefined =>
-  parametersOf('/flows/hints').field!.values!.find((one) => flagName(one) === flag)
+/** Elsewhere a flag of the same name may take another form, as `--workload NAME`. */
+const EVERYWHERE = ['namespace', 'node']
+
+/** Flags of flows have the names of the filters, also for one side. */
+function fieldOfFlag(flag: string, isOfFlows: boolean): string | undefined {
+  const name = isOfFlows ? flag.replace(/^(?:from|to)(?=[A-Z])/, '').toLowerCase() : flag
+  const fields = parametersOf('/flows/hints').field!.values!
+  return fields.find((one) => flagName(one).toLowerCase() === name && (isOfFlows || EVERYWHERE.includes(one)))
+}
 
 const fieldOfArgument = (placeholder: string): string | undefined =>
   placeholder

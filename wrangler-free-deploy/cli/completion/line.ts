@@ -28,6 +28,8 @@ export interface Line {
   /** The last word is a value of this flag, or an argument with this placeholder. */
   readonly flag: string | null
   readonly placeholder: string | null
+  /** Whether the flags are the filters of flows. */
+  readonly isOfFlows: boolean
   /** Whether a flag, as it is typed, is not to be shown. */
   readonly isHidden: (flag: string) => boolean
 }
@@ -59,6 +61,7 @@ export function lineOf(root: RouteMap<CliContext>, words: readonly string[]): Li
   return {
     given,
     flag,
+    isOfFlows: flags.fromWorkload !== undefined,
     isHidden: (one) => flags[camel(one.slice('--'.length))]?.hidden === true,
     placeholder: (flag === null ? parameterAt(positional, position) : flags[flag])?.placeholder ?? null,
   }

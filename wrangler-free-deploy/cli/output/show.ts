@@ -77,6 +77,7 @@ export async function show<Answer, Row>(
       break
     }
     const rows = view.rowsOf(answer)
+    if (!Array.isArray(rows)) throw notOfBroker()
     await writer.write(rows.slice(0, left))
     count += rows.length
     isCut = rows.length > left || (rows.length === left && hasMore(answer))
@@ -174,5 +175,7 @@ export function answerOf<Answer>(bytes: Buffer): Answer {
     const answer: unknown = JSON.parse(bytes.toString())
     if (typeof answer === 'object' && answer !== null) return answer as Answer
   } catch {}
-  throw new Failure('the answer is not that of a broker', EXIT.notReachable)
+  throw notOfBroker()
 }
+
+const notOfBroker = () => new Failure('the answer is not that of a broker', EXIT.notReachable)

@@ -1,6 +1,9 @@
-/** Where a command writes: stdout, or a file that appears whole or not at all. */
+/**
+ * Where a command writes: stdout, or a file that appears whole or not at all. A link stays one, and a device or a pipe
+ * gets the bytes as they come.
+ */
 
-import { closeSync, openSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, fchmodSync, openSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import type { CliContext } from '../context.ts'
 import { EXIT, Failure } from '../failure.ts'
 import { reasonOf } from '../input.ts'
@@ -17,7 +20,6 @@ export interface Sink {
 /** @throws Failure if the file cannot be written */
 export async function sinkOf(context: CliContext, file: string | undefined): Promise<Sink> {
   if (file === undefined) return { columns: context.columns, write: (data) => context.write(data), end: async () => {} }
-  const partial = `${file}.partial`
   const attempt = <T>(action: () => T, exitCode: number): T => {
     try {
       return action()
@@ -25,9 +27,13 @@ export async function sinkOf(context: CliContext, file: string | undefined): Pro
       throw new Failure(`--out ${file}: ${reasonOf(error as NodeJS.ErrnoException)}`, exitCode)
     }
   }
-  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
-    throw new Failure(`--out ${file}: expected a file, this is a folder`, EXIT.usage)
+  const known = statSync(file, { throwIfNoEntry: false })
+  if (known?.isDirectory()) throw new Failure(`--out ${file}: expected a file, this is a folder`, EXIT.usage)
+  const isWhole = known === undefined || known.isFile()
+  const target = known?.isFile() ? realpathSync(file) : file
+  const partial = isWhole ? `${target}.partial` : target
   const descriptor = attempt(() => openSync(partial, 'w'), EXIT.usage)
+  if (known?.isFile()) fchmodSync(descriptor, known.mode)
   return {
     columns: null,
     // At once: a stream would hold pieces in memory while the disk is slow.
@@ -35,7 +41,7 @@ export async function sinkOf(context: CliContext, file: string | undefined): Pro
     end: async () =>
       attempt(() => {
         closeSync(descriptor)
-        renameSync(partial, file)
+        if (isWhole) renameSync(partial, target)
       }, EXIT.endedEarly),
   }
 }

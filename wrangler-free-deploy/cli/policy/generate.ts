@@ -20,8 +20,8 @@ interface Flags extends ConnectionFlags {
   readonly printRequest?: boolean
 }
 
-/** Connections that were seen and the policies do not allow, as their comments say. */
-const LEFT_OUT = /^# (?:NOTE: )?LEFT OUT(.*)$/gm
+/** Connections that were seen and the policies do not allow, as comments of YAML or notes say. */
+const LEFT_OUT = /^(?:# (?:NOTE: )?)?(?:LEFT OUT: |(?=dropped, so not allowed))(.*)$/gm
 
 async function generate(this: CliContext, flags: Flags, workload?: string): Promise<void> {
   const { format, direction, since, minDays, cidr, output = 'yaml', acknowledgePartial, out } = flags
@@ -37,7 +37,18 @@ async function generate(this: CliContext, flags: Flags, workload?: string): Prom
   if (flags.printRequest) return this.write(requestText(this, flags, question))
   const bytes = await ask(this, flags, question)
   await writeAnswer(this, bytes, output, out)
-  for (const [, left] of output === 'yaml' ? bytes.toString().matchAll(LEFT_OUT) : []) this.say(`left out${left}`)
+  for (const [, left] of notesOf(bytes.toString(), output).matchAll(LEFT_OUT)) this.say(`left out: ${left}`)
+}
+
+/** The text with the notes: YAML has them in comments, JSON in annotations. */
+function notesOf(text: string, output: 'yaml' | 'json'): string {
+  if (output === 'yaml') return text
+  const notes: unknown[] = []
+  JSON.parse(text, (key, value) => {
+    if (key.endsWith('/notes')) notes.push(value)
+    return value
+  })
+  return notes.join('\n')
 }
 
 /** `NAMESPACE/KIND/NAME`, the last two of them within a namespace, or the namespace alone. */
@@ -93,7 +104,7 @@ export const policyGenerate = buildCommand<Flags, [workload?: string], CliContex
     ],
     fullDescription: [
       'Make network policies that allow what was seen of a workload, or of all workloads of a namespace.',
-      'Nothing is applied. Connections that are left out are said on stderr, and in comments of YAML.',
+      'Nothing is applied. Connections that are left out are said on stderr, and in comments of YAML or notes of JSON.',
       'Exit code 5: too little was seen, and the broker says what is missing.',
     ].join('\n'),
   },
