@@ -1518,10 +1518,10 @@ table public.workload_container with (fillfactor=80)
       image_digest, cluster_id)
   CREATE INDEX workload_container_by_image ON public.workload_container USING btree (image_digest, pod_namespace,
       workload_name)
+  CREATE INDEX workload_container_by_last_pod ON public.workload_container USING btree (pod_namespace, last_pod_name,
+      container_name) WHERE (last_pod_name IS NOT NULL)
   CREATE INDEX workload_container_by_namespace ON public.workload_container USING btree (pod_namespace, image_digest,
       workload_name)
-  CREATE INDEX workload_container_by_pod ON public.workload_container USING btree (last_pod_name, container_name) WHERE
-      (last_pod_name IS NOT NULL)
   CREATE INDEX workload_container_in_feed_order ON public.workload_container USING btree (cluster_id, pod_namespace,
       workload_kind, workload_name, container_name, image_digest)
   CREATE INDEX workload_container_oldest ON public.workload_container USING btree (last_seen)
@@ -2082,6 +2082,9 @@ function public.retention_start(days integer) returns timestamp without time zon
 function public.retired_guesses(asked text, of_kind text) returns TABLE(digest text, source text, repository text, tag
       text) language sql stable parallel safe
 
+function public.rows_left_by_pod(namespace text, pod text, container text, kind text, name text, digest text) returns
+      TABLE(place tid, workload bigint) language sql stable parallel safe
+
 function public.running_containers_of(namespace text, kind text, name text, window_secs integer) returns
       TABLE(container_name text, image_digest text) language sql stable
 
@@ -2254,6 +2257,8 @@ function public.workload_capture(of_namespace text, of_kind text, of_workload te
       integer, incomplete integer, names text[], ranks integer[]) language sql stable parallel safe
 
 function public.workload_key(namespace text, kind text, name text) returns text language sql stable parallel safe
+
+function public.workload_lock(namespace text, kind text, name text) returns bigint language sql immutable parallel safe
 
 function public.workload_usage(of_namespace text, of_kind text, of_name text, of_days integer, max_pods integer,
       max_containers integer, max_exact_minutes integer, packed json DEFAULT NULL::json) returns json language sql

@@ -597,6 +597,37 @@ test('a pod with a new digest is removed from the other rows of the container', 
   ])
 })
 
+for (const [what, containers] of [
+  ['with another image', () => [container('app', newDigest())]],
+  ['with the same image', (digest: string) => [container('app', digest)]],
+  ['while it pulls an image', () => [container('app', undefined, { state: 'waiting' })]],
+] as [string, (digest: string) => Row[]][]) {
+  test(`a pod that changes its workload is removed from the rows of the former one, ${what}`, async () => {
+    for (const [former, latter] of [
+      [{ workload_kind: 'StatefulSet' }, { workload_kind: 'CloneSet' }],
+      [{ workload_kind: null }, { workload_kind: 'Deployment' }],
+    ] as [Row, Row][]) {
+      const [namespace, elsewhere, digest] = [newNamespace(), newNamespace(), newDigest()]
+      const body = replica(namespace, [container('app', digest), container('side', digest)], former)
+      await post({ ...body, pod_namespace: elsewhere })
+      await post(body)
+      await post({ ...body, ...latter, containers: containers(digest) })
+      await age(sql, 3600)
+      const { workloads } = (await app.get(`/images/${digest}`)).json
+      const left = (workloads as Row[]).filter((one) => one.workloadKind !== latter.workload_kind)
+      assert.deepEqual(
+        left.filter((one) => one.namespace === namespace).map((one) => [one.containerName, one.running]),
+        [
+          ['side', true],
+          ['app', false],
+        ],
+      )
+      const names = (await rows(elsewhere)).map((row) => row.last_pod_name)
+      assert.deepEqual(names, [body.pod_name, body.pod_name], 'a pod of that name elsewhere is another pod')
+    }
+  })
+}
+
 test('a container that is being pulled removes its pod from its rows, makes none, and updates the reference', async () => {
   const namespace = newNamespace()
   const [older, newer, elsewhere] = [newDigest(), newDigest(), newDigest()]
@@ -726,6 +757,34 @@ test('many workloads with common images, posted in opposite orders by two proces
   )
   for (const body of bodies) assert.equal((await rows(body.pod_namespace as string)).length, 20)
   for (const digest of digests) assert.equal(((await image(digest))!.tags as string[]).length, 32)
+})
+
+test('pods that move between two workloads, posted by two processes, deadlock nowhere', async () => {
+  const namespace = newNamespace()
+  const digests = range(4).map(newDigest)
+  app.logged.length = 0
+  for (const round of range(6)) {
+    const bodies = range(32).map((n) => {
+      const workload_name = (n + round) % 2 ? 'one' : 'two'
+      const containers = digests.map((digest, i) => container(`c${i}`, n % 4 ? digest : digests[(i + round) % 4]))
+      return replica(namespace, containers, { pod_name: `${namespace}-${n}`, workload_name })
+    })
+    const statuses = await Promise.all(
+      bodies.map(async (body, n) =>
+        (n >> 1) % 2 ? other.post('/pod/spec', body) : (await app.post('/pod/spec', body)).status,
+      ),
+    )
+    assert.deepEqual(new Set(statuses), new Set([200]))
+  }
+  for (const row of await rows(namespace)) {
+    if (row.last_pod_name === null) continue
+    const n = Number((row.last_pod_name as string).slice(namespace.length + 1))
+    assert.equal(row.workload_name, (n + 5) % 2 ? 'one' : 'two', row.last_pod_name as string)
+  }
+  assert.deepEqual(
+    app.logged.filter(({ level }) => Number(level) >= 40),
+    [],
+  )
 })
 
 test('a post waits for a workload that another session is changing, but not for others', async () => {

@@ -7,7 +7,7 @@ returns table (n bigint, workload bigint, pod_namespace text, workload_kind text
                tags text[], security_context jsonb, pod_security jsonb, state text, state_reason text)
 language sql stable parallel safe
 as $$
-  select c.n, hashtextextended(concat_ws(e'\x01', c.pod_namespace, c.workload_kind, c.workload_name), 0),
+  select c.n, workload_lock(c.pod_namespace, c.workload_kind, c.workload_name),
          c.pod_namespace, c.workload_kind, c.workload_name, c.pod_name, c.container_name, c.container_kind, c.image_ref,
          c.image_digest,
          c.digest_kind, c.repository, c.tags, c.security_context, c.pod_security, c.state, c.state_reason

@@ -1,9 +1,9 @@
 -- Writes the containers of posted pods; returns how many rows it changed (docs/contract.md#images). Agents post every
 -- pod each minute: a post that changes nothing is recognised by reading alone and takes no lock. Workloads that change
--- are locked first, in the order of their keys, and then compared again, so that concurrent posts queue without
--- deadlock. Images, which workloads share, are written in one statement in the order of their digests. The only other
--- writer that locks these rows is the retention job, which skips locked ones. The lock timeout keeps the inventory from
--- delaying a post.
+-- or that a pod has left are locked first, in the order of their keys, and then compared again, so that concurrent
+-- posts queue without deadlock. Images, which workloads share, are written in one statement in the order of their
+-- digests. The only other writer that locks these rows is the retention job, which skips locked ones. The lock timeout
+-- keeps the inventory from delaying a post.
 create or replace function record_containers(doc json) returns integer
 language plpgsql
 set lock_timeout = '2s'
@@ -14,12 +14,14 @@ declare
   changed   integer := 0;
   rows      integer;
 begin
-  select array_agg(distinct i.workload) into workloads
+  select array_agg(i.workload) || array_agg(o.workload) filter (where o.workload is not null) into workloads
   from posted_containers(doc) i
   left join workload_container w
     on w.pod_namespace = i.pod_namespace and w.workload_kind = i.workload_kind and w.workload_name = i.workload_name
    and w.container_name = i.container_name and w.image_digest = i.image_digest and w.cluster_id = 'primary'
   left join image m on m.digest = i.image_digest
+  left join lateral rows_left_by_pod(i.pod_namespace, i.pod_name, i.container_name, i.workload_kind, i.workload_name,
+                                     i.image_digest) o on true
   where i.image_digest is not null
         and (is_image_changed(m, i.repository, i.tags, i.digest_kind)
              or is_container_changed(w, i.container_kind, i.image_ref, i.security_context, i.pod_security, i.state,
@@ -27,17 +29,13 @@ begin
      or i.image_digest is null
         and waiting_reference(i.pod_namespace, i.workload_kind, i.workload_name, i.container_name,
                               i.image_ref) is not null
-     or exists (
-        select from workload_container o
-        where o.last_pod_name = i.pod_name and o.container_name = i.container_name and o.pod_namespace = i.pod_namespace
-          and o.workload_kind = i.workload_kind and o.workload_name = i.workload_name and o.cluster_id = 'primary'
-          and o.image_digest is distinct from i.image_digest);
+     or o.workload is not null;
 
   if workloads is null then
     return 0;
   end if;
 
-  perform pg_advisory_xact_lock(k) from unnest(workloads) k;
+  perform pg_advisory_xact_lock(k.workload) from (select distinct unnest(workloads) as workload order by 1) k;
 
   insert into image as m (digest, repository, tags, digest_kind, first_seen, last_seen)
   select s.digest, s.repository, s.tags, s.digest_kind, moment, moment
@@ -61,13 +59,12 @@ begin
   get diagnostics rows = row_count;
   changed := changed + rows;
 
-  -- A pod runs one image in a container: rows of other images (all rows while it pulls) no longer name the pod.
-  update workload_container o set last_pod_name = null
+  -- A pod runs one image in a container, in one workload: its other rows (all rows while it pulls) no longer name it.
+  update workload_container w set last_pod_name = null
   from posted_containers(doc) i
-  where i.workload = any (workloads)
-    and o.last_pod_name = i.pod_name and o.container_name = i.container_name and o.pod_namespace = i.pod_namespace
-    and o.workload_kind = i.workload_kind and o.workload_name = i.workload_name and o.cluster_id = 'primary'
-    and o.image_digest is distinct from i.image_digest;
+  cross join lateral rows_left_by_pod(i.pod_namespace, i.pod_name, i.container_name, i.workload_kind, i.workload_name,
+                                      i.image_digest) o
+  where i.workload = any (workloads) and o.workload = any (workloads) and w.ctid = o.place;
   get diagnostics rows = row_count;
   changed := changed + rows;
 
