@@ -36,8 +36,8 @@ const upsert = batchedWrite<RunningPod>({
   },
 })
 
-// A malformed value in these keys never refuses the pod.
-const tolerated = ['containers', 'pod_security']
+// A malformed value in the first two never refuses the pod. Only the part of the manifest that is kept is checked.
+const tolerated = ['containers', 'pod_security', 'pod_obj']
 
 /** POST /pod/spec: upserts a pod by name, then its image inventory (docs/contract.md#pods, docs/contract.md#images). */
 export default route({

@@ -1,6 +1,7 @@
 import { batchedWrite } from '../../lib/db/batcher.ts'
 import { access, body, route, sendJson } from '../../lib/http/index.ts'
 import { exactJson } from '../../lib/json/exact-integers.ts'
+import { MAX_CORE_BODY_BYTES } from '../../lib/limits/limits.ts'
 import { uidOf } from '../../lib/pods/index.ts'
 import {
   echoOfService,
@@ -18,12 +19,15 @@ const upsert = batchedWrite<ServiceRecord>({
   },
 })
 
+// Only the part of the object that is kept is checked.
+const tolerated = ['service_spec']
+
 /** POST /svc/spec: upserts a service by its cluster address (docs/contract.md#services). */
 export default route({
   summary: 'Create or update a service',
   description: 'The cluster address is the key. Returns the record as posted and normalised.',
   answer: ServiceRecord,
-}).post('/svc/spec', access('ingest'), body(ServicePost), async (c) => {
+}).post('/svc/spec', access('ingest'), body(ServicePost, MAX_CORE_BODY_BYTES, { tolerated }), async (c) => {
   const { db, log } = c.get('deps')
   const post = c.req.valid('json')
   if (!hasClusterAddress(post)) {

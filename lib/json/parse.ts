@@ -38,8 +38,8 @@ function without(value: unknown, keys: readonly string[]): unknown {
 }
 
 /**
- * Checks a value that is stored as it was sent. 400, naming the field, for nesting beyond `MAX_JSON_DEPTH` and numbers
- * beyond a double.
+ * Checks a value that is stored as it was sent. 400, naming the field, for nesting beyond `MAX_JSON_DEPTH`, numbers
+ * beyond a double, and text that PostgreSQL cannot store.
  */
 export function checkFreeForm(value: unknown, field: string): void {
   refuse(findFault(value, storableFault), field)
@@ -72,7 +72,7 @@ const TOO_DEEP = `nested deeper than ${MAX_JSON_DEPTH} levels`
 
 const storableFault: Check = (value, depth) => {
   if (depth > MAX_JSON_DEPTH) return TOO_DEEP
-  return typeof value === 'number' && !Number.isFinite(value) ? 'number out of range' : null
+  return typeof value === 'number' && !Number.isFinite(value) ? 'number out of range' : textFault(value, depth)
 }
 
 /** A container on the way down; `next` is the index of the member that comes next. */

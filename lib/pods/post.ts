@@ -50,7 +50,7 @@ export const PodPost = z
   .meta({ id: 'PodPost' })
 export type PodPost = z.output<typeof PodPost>
 
-/** The answer to a blank pod_name: the record as posted, unless it is nested too deep to be serialized. */
+/** The answer to a blank pod_name: the record as posted, if it could be stored. */
 export function echoOf(post: PodPost): PodEcho {
   checkFreeForm(post.pod_obj, 'pod_obj')
   checkFreeForm(post.pod_ips, 'pod_ips')

@@ -35,7 +35,7 @@ export type ServiceRecord = z.output<typeof ServiceRecord>
 /** ExternalName and headless services have no address and are not stored. */
 export const hasClusterAddress = (post: ServicePost) => post.svc_ip !== '' && post.svc_ip !== 'None'
 
-/** The answer to a service without an address: the record as posted, unless it is nested too deep to be serialized. */
+/** The answer to a service without an address: the record as posted, if it could be stored. */
 export function echoOfService(post: ServicePost): ServiceRecord {
   checkFreeForm(post.service_spec, 'service_spec')
   return asPosted(ServiceRecord, { ...post, service_spec: exactly(post.service_spec) })

@@ -184,6 +184,22 @@ test('numbers beyond a double are refused with their path; the largest double is
     )
 })
 
+test('free-form values hold no text that the database cannot store, in a key or a value', () => {
+  for (const [value, place] of [
+    ['a\0', 'x'],
+    [{ a: [{ b: '\0' }] }, 'x.a[0].b'],
+    [{ a: [{ '\0': 1 }] }, 'x.a[0]'],
+  ] as const)
+    assert.equal(
+      refusal(() => checkFreeForm(value, 'x')),
+      `${place}: U+0000 is not allowed`,
+    )
+  assert.equal(
+    refusal(() => checkFreeForm({ a: '\ud800' }, 'x')),
+    'x.a: half a surrogate pair is not allowed',
+  )
+})
+
 test('any other value is accepted', () => {
   for (const value of [null, undefined, true, '', 'text', [], {}, { a: null, '': '' }]) checkFreeForm(value, 'x')
 })

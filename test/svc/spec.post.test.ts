@@ -297,6 +297,7 @@ test('POST /svc/spec 400: text that PostgreSQL cannot store, in any field', asyn
       { service_spec: { metadata: { uid: '@' } } },
       { service_spec: { '@': 1 } },
       { service_spec: { spec: { list: [['@']] } } },
+      { service_spec: { status: '@' }, svc_ip: 'None' },
     ],
   ]
   for (const fields of places) {
@@ -307,6 +308,16 @@ test('POST /svc/spec 400: text that PostgreSQL cannot store, in any field', asyn
     }
   }
   assert.equal(await serviceCount(), before)
+})
+
+test('POST /svc/spec 200: text that PostgreSQL cannot store, in the parts of the object that are dropped', async () => {
+  for (const bad of ['a\0b', '\ud83d']) {
+    const status = { conditions: [{ message: bad }] }
+    const answer = await post(
+      servicePost({ service_spec: { metadata: { uid: 'u', managedFields: [{ [bad]: bad }] }, status } }),
+    )
+    assert.deepEqual([answer.status, answer.json.service_spec], [200, { metadata: { uid: 'u' } }])
+  }
 })
 
 test('POST /svc/spec 200: integers beyond 2^53 keep their digits, in the answer and on every read', async () => {
