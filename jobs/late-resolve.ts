@@ -2,7 +2,10 @@ import type { Sql } from '../lib/db/index.ts'
 import { inBatches, type Job } from './job.ts'
 import { held } from './locks.ts'
 
-/** Flows that lack their peer or their workload and that a pass tries to resolve, the oldest first. */
+/**
+ * Flows without a peer that a pass tries to resolve, the oldest first; and as many again that lack only their own
+ * workload: agents that send no workloads must not keep peers from being resolved.
+ */
 const MAX_TRIED = 20_000
 /** Limit of one statement. */
 const MAX_TRIED_AT_ONCE = 1_000
@@ -15,6 +18,14 @@ const MAX_BATCHES = 2_000
 interface Cursor {
   time: string | null
   uuid: string
+}
+
+interface TriedBatch extends Cursor {
+  is_held: boolean
+  /** Flows tried without a peer, and those that lacked only their workload. */
+  peers: number
+  others: number
+  rows: number
 }
 
 const START: Cursor = { time: null, uuid: '' }
@@ -66,11 +77,14 @@ export const lateResolve: Job = {
   async run({ config, db, signal }) {
     const windowSecs = config.peerLateResolveWindowSecs
     let after = START
-    let tried = 0
+    let peersTried = 0
+    let othersTried = 0
     const pass = await inBatches(signal, MAX_BATCHES, async () => {
-      const maxTried = Math.min(MAX_TRIED_AT_ONCE, MAX_TRIED - tried)
+      const maxTried = Math.min(MAX_TRIED_AT_ONCE, MAX_TRIED - peersTried)
+      // Not in the last statements, whose limit may be one flow.
+      const triesOthers = maxTried === MAX_TRIED_AT_ONCE && othersTried <= MAX_TRIED - MAX_TRIED_AT_ONCE
       const [batch] = await db.job(
-        (sql) => sql<{ is_held: boolean; tried: number; rows: number; time: string | null; uuid: string | null }[]>`
+        (sql) => sql<TriedBatch[]>`
   with ${held(sql, 'late-resolve')},
   candidate as materialized (
     select t.*
@@ -79,7 +93,7 @@ export const lateResolve: Job = {
           where ${isAfter(sql, after, windowSecs)}
           order by t.time_stamp, t.uuid
           limit ${MAX_READ_AT_ONCE}) t
-    where (select is_held from held) and (t.peer_ip is not null or t.pod_name is not null)
+    where (select is_held from held) and (t.peer_ip is not null or ${triesOthers} and t.pod_name is not null)
     order by t.time_stamp, t.uuid
     limit ${maxTried}),
   stamped as (
@@ -99,8 +113,9 @@ export const lateResolve: Job = {
     where t.ctid = r.place
     returning t.uuid)
   select h.is_held,
-         (select count(*)::int from candidate) as tried,
-         (select count(*)::int from stamped)   as rows,
+         (select count(c.peer_ip)::int from candidate c)                 as peers,
+         (select count(*)::int from candidate c where c.peer_ip is null) as others,
+         (select count(*)::int from stamped)                             as rows,
          coalesce(c.time_stamp, t.time_stamp)::text as time, coalesce(c.uuid, t.uuid) as uuid
   from held h
   left join lateral ( -- the last candidate of a full batch
@@ -111,11 +126,13 @@ export const lateResolve: Job = {
     order by t.time_stamp, t.uuid offset ${MAX_READ_AT_ONCE - 1} limit 1) t on true`,
       )
       const { is_held, rows, time, uuid } = batch!
-      tried += batch!.tried
+      peersTried += batch!.peers
+      othersTried += batch!.others
       if (time !== null && uuid !== null) after = { time, uuid }
-      return { isHeld: is_held, rows, isLast: time === null || tried >= MAX_TRIED }
+      return { isHeld: is_held, rows, isLast: time === null || peersTried >= MAX_TRIED }
     })
-    return pass.outcome === 'done' && tried >= MAX_TRIED ? { ...pass, outcome: 'capped' } : pass
+    const isCapped = peersTried >= MAX_TRIED || othersTried > MAX_TRIED - MAX_TRIED_AT_ONCE
+    return pass.outcome === 'done' && isCapped ? { ...pass, outcome: 'capped' } : pass
   },
 
   async count({ config, db }) {
@@ -123,12 +140,13 @@ export const lateResolve: Job = {
       (sql) => sql<{ rows: number }[]>`
   with candidate as materialized (
     select t.*
-    from (select t.ctid as place, t.uuid, t.time_stamp, ${open(sql)}
-          from traffic t
-          where ${isAfter(sql, START, config.peerLateResolveWindowSecs)}) t
-    where t.peer_ip is not null or t.pod_name is not null
-    order by t.time_stamp, t.uuid
-    limit ${MAX_TRIED})
+    from (select t.*, count(t.peer_ip) over so_far as peers, count(*) over so_far as tried
+          from (select t.ctid as place, t.uuid, t.time_stamp, ${open(sql)}
+                from traffic t
+                where ${isAfter(sql, START, config.peerLateResolveWindowSecs)}) t
+          where t.peer_ip is not null or t.pod_name is not null
+          window so_far as (order by t.time_stamp, t.uuid)) t
+    where t.peers <= ${MAX_TRIED} and (t.peer_ip is not null or t.tried - t.peers <= ${MAX_TRIED}))
   select count(*)::int as rows from (${resolved(sql)}) r`,
     )
     return row!.rows

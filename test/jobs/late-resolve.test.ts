@@ -290,6 +290,39 @@ test('a pass reads the oldest 20 000 flows', async () => {
   assert.equal((await peer(tooMany)).kind, 'pod')
 })
 
+test('flows that lack only their workload do not count against those without a peer, and have a limit, too', async () => {
+  await manyFlows(20_000, 120)
+  await sql`update traffic set pod_namespace = 'shop', peer_kind = 'pod'`
+  await pod({ pod_ip: '10.0.0.2', pod_name: 'cart' })
+  const tooMany = await flow(null, { pod_name: 'cart', pod_namespace: 'shop', time_stamp: ago(115) })
+  const uuid = await flow('10.0.0.2', { pod_name: 'cart', pod_namespace: 'shop', time_stamp: ago(110) })
+  assert.equal(await count(), 1)
+  const pass = await run()
+  assert.deepEqual([pass.outcome, pass.rows], ['capped', 1])
+  assert.equal((await peer(uuid)).kind, 'pod')
+  assert.equal((await own(uuid)).name, 'web')
+  assert.equal((await own(tooMany)).name, null)
+  await sql`delete from traffic where pod_name = 'seen' and uuid < '8'`
+  assert.equal(await count(), 1)
+  assert.deepEqual((await run()).rows, 1)
+  assert.equal((await own(tooMany)).name, 'web')
+})
+
+test('the limit of 20 000 flows holds beside flows that lack only their workload', async () => {
+  await manyFlows(19_500, 120)
+  await manyFlows(3000, 115)
+  await sql`update traffic set pod_namespace = 'shop', peer_kind = 'pod' where time_stamp > ${ago(118)}::text::timestamp`
+  await manyFlows(499, 112)
+  await pod({ pod_ip: '10.0.0.2' })
+  const inTime = await flow('10.0.0.2', { time_stamp: ago(110) })
+  const tooMany = await flow('10.0.0.2', { time_stamp: ago(100) })
+  const pass = await run()
+  assert.deepEqual([pass.outcome, pass.rows], ['capped', 1])
+  assert.ok(pass.batches < 30, `${pass.batches} batches`)
+  assert.equal((await peer(inTime)).kind, 'pod')
+  assert.deepEqual(await peer(tooMany), NO_PEER)
+})
+
 test('the limit of 20 000 flows holds when batches are not full', async () => {
   await manyFlows(300, 130)
   await sql`update traffic set pod_name = 'early'`
