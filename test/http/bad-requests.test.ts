@@ -111,6 +111,18 @@ test('a missing, repeated or invalid Host is 400 with a text (RFC 9112, 3.2)', a
   await assertRefused(ask('1.1', 'Host: a b'), 400, /^host: expected a name or an address, with a port or without$/)
 })
 
+test('a target or a host that makes no URL is 400 with a text', async () => {
+  const text = /^the target and the host of the request make no URL$/
+  for (const target of ['*', 'http://a:99999/health', 'ftp://a/health', '/a\\b'])
+    await assertRefused([`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`], 400, text)
+  await assertRefused(['OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n'], 400, text)
+  for (const host of ['broker:99999', '[:::]', '1.2.3.4.5:80'])
+    await assertRefused([`GET /health HTTP/1.1\r\nHost: ${host}\r\n\r\n`], 400, text)
+  const { status, headers, body } = await exchange('HEAD * HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.deepEqual([status, headers.connection, body], [400, 'close', ''])
+  assert.ok(headers['x-request-id'])
+})
+
 test('invalid bytes behind a request are answered once at most, and nothing follows that answer', async () => {
   const { received } = await exchange('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n', 'nonsense\r\n\r\n')
   const statuses = [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)

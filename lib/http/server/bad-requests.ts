@@ -4,6 +4,7 @@
  */
 import http, { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { RequestError } from '@hono/node-server'
 import { requestId } from '../request/request-id.ts'
 import type { Connections } from './slow-readers.ts'
 
@@ -36,6 +37,13 @@ const fieldsOf = (text: string) => ({
 export function refuseRequest(outgoing: ServerResponse, text: string): void {
   outgoing.writeHead(400, fieldsOf(text))
   outgoing.end(text)
+}
+
+/** The answer where the adapter throws: 400 with a text where target and host make no URL, else 500. */
+export function refuseBadUrl(error: unknown): Response {
+  if (!(error instanceof RequestError)) return new Response(null, { status: 500 })
+  const text = 'the target and the host of the request make no URL'
+  return new Response(text, { status: 400, headers: fieldsOf(text) })
 }
 
 /**

@@ -1,10 +1,9 @@
-import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
-import { createAdaptorServer } from '@hono/node-server'
+import { getRequestListener } from '@hono/node-server'
 import type { SocketAddress } from '../../config/variables.ts'
 import { ConfigError } from '../../errors.ts'
-import { hostCountFault, hostFault, refuseBadHeads, refuseRequest } from './bad-requests.ts'
+import { hostCountFault, hostFault, refuseBadHeads, refuseBadUrl, refuseRequest } from './bad-requests.ts'
 import { DRAIN_LIMITS, type DrainLimits, drainRequestBody } from './drain-body.ts'
 import { Connections, type Cut, READER_LIMITS, type ReaderLimits } from './slow-readers.ts'
 
@@ -26,7 +25,7 @@ export interface Listener {
   readonly address: SocketAddress
 }
 
-type Fetch = Parameters<typeof createAdaptorServer>[0]['fetch']
+type Fetch = Parameters<typeof getRequestListener>[0]
 
 export interface ListenOptions {
   /** Override `READER_LIMITS`. */
@@ -69,28 +68,26 @@ export async function listen(
     requireHostHeader: false,
   }
   const drainLimits = { ...DRAIN_LIMITS, ...drain }
-  const create = (options: ServerOptions, listener: RequestListener) =>
-    createServer(options, (incoming, outgoing) => {
-      // The answer before has ended the connection: no other can be sent.
-      if (incoming.socket.writableEnded) return
-      drainRequestBody(incoming, outgoing, drainLimits)
-      const countFault = hostCountFault(incoming)
-      if (countFault !== null) return refuseRequest(outgoing, countFault)
-      if (before(incoming, outgoing)) return
-      const fault = hostFault(incoming)
-      if (fault === null) listener(incoming, outgoing)
-      else refuseRequest(outgoing, fault)
-    })
+  const listener = getRequestListener(fetch, {
+    hostname: DEFAULT_HOST,
+    autoCleanupIncoming: false,
+    errorHandler: refuseBadUrl,
+  })
+  const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    // The answer before has ended the connection: no other can be sent.
+    if (incoming.socket.writableEnded) return
+    drainRequestBody(incoming, outgoing, drainLimits)
+    const countFault = hostCountFault(incoming)
+    if (countFault !== null) return refuseRequest(outgoing, countFault)
+    if (before(incoming, outgoing)) return
+    const fault = hostFault(incoming)
+    if (fault === null) listener(incoming, outgoing)
+    else refuseRequest(outgoing, fault)
+  }
   let failure: unknown
   for (const one of addresses) {
     const { host, port } = one
-    const server = createAdaptorServer({
-      fetch,
-      createServer: create as typeof createServer,
-      serverOptions,
-      hostname: DEFAULT_HOST,
-      autoCleanupIncoming: false,
-    }) as Server
+    const server = createServer(serverOptions, answer)
     server.setTimeout(STALLED_SOCKET_MS)
     server.on('checkContinue', sendContinue)
     const open = new Connections(server, { ...READER_LIMITS, ...readers }, onCut)
