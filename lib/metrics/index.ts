@@ -105,7 +105,7 @@ export function createMetrics(wireNames: WireNames = 'spec') {
       ['route'],
     ),
     imageMalformed: counter(
-      'kguardian_image_inventory_malformed_total',
+      `${metricPrefix(wireNames)}image_inventory_malformed_total`,
       'Parts of image references that could not be kept.',
       ['field'],
     ),

@@ -254,11 +254,18 @@ test('a malformed repository or tag is dropped and counted; null and blank are a
   )
 })
 
-test('/metrics has the malformed parts', async () => {
-  await kept({ image: 'a\nb', repository: 7, tag: 7 })
-  const { text } = await app.get('/metrics')
-  for (const field of ['image_ref', 'repository', 'tag'])
-    assert.match(text, new RegExp(`^kguardian_image_inventory_malformed_total\\{field="${field}"\\} [1-9]`, 'm'))
+test('/metrics has the malformed parts, by the name that WIRE_NAMES chooses', async () => {
+  const products = await startApp({ WIRE_NAMES: 'kguardian' }, app)
+  for (const [one, prefix] of [
+    [app, 'svc'],
+    [products, 'kguardian'],
+  ] as const) {
+    const containers = [container('app', newDigest(), { image: 'a\nb', repository: 7, tag: 7 })]
+    assert.equal((await one.post('/pod/spec', replica(newNamespace(), containers))).status, 200)
+    const { text } = await one.get('/metrics')
+    for (const field of ['image_ref', 'repository', 'tag'])
+      assert.match(text, new RegExp(`^${prefix}_image_inventory_malformed_total\\{field="${field}"\\} [1-9]`, 'm'))
+  }
 })
 
 const CONTEXT = {
