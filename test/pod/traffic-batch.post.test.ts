@@ -199,6 +199,14 @@ test('POST /pod/traffic/batch 200: TCP and UDP flows of one body are compared in
   await assertStored([udp, later, again(udp, { ip_protocol: 'TCP' })], [udp, later])
 })
 
+test('POST /pod/traffic/batch 200: the protocol tells flows of one body apart only where a member is null', async () => {
+  const tcp = flow()
+  await assertStored([tcp, again(tcp, { ip_protocol: 'SCTP' }), again(tcp, { ip_protocol: null })], [tcp])
+  const open = flow({ pod_port: null })
+  const sctp = again(open, { ip_protocol: 'SCTP' })
+  await assertStored([open, sctp, again(open), again(sctp)], [open, sctp])
+})
+
 test('POST /pod/traffic/batch 200: a flow refused for its uuid does not change the order in which the rest of the body is stored', async () => {
   const taken = flow()
   await post([taken])
