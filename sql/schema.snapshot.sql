@@ -1301,6 +1301,7 @@ table public.summary_image
   payloads text not null
   whole_packages text[] not null default '{}'::text[]
   cut_packages text[] not null default '{}'::text[]
+  interpreted_packages text[] not null default '{}'::text[]
   constraint summary_image_pkey PRIMARY KEY (image_digest)
   CREATE UNIQUE INDEX summary_image_pkey ON public.summary_image USING btree (image_digest)
 
@@ -1885,6 +1886,8 @@ function public.is_heartbeat_current(last_heartbeat timestamp without time zone,
 
 function public.is_image_changed(m image, repository text, tags text[], digest_kind text) returns boolean language sql
       stable parallel safe
+
+function public.is_interpreted_file(path text) returns boolean language sql immutable parallel safe
 
 function public.is_own_workload(container runtime_coverage) returns boolean language sql immutable parallel safe
 

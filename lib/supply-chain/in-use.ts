@@ -121,12 +121,12 @@ export const evidence = (name: string, isObservable: string) => `
   select least(r.state, ${each(({ column }) => `u.${column}`)}) as state, r.reason,
          ${each(({ column }) => `least(r.${column}, u.${column}) as ${column}`)}
   from (
-    select (k.known ->> 'isCut')::boolean as is_cut,
+    select (k.known ->> 'isCut')::boolean as is_cut, (k.known ->> 'isInterpreted')::boolean as is_interpreted,
            ${each(({ key, column }) => `(k.known ->> '${key}')::integer as ${column}`)}
     from (select p.known -> ${name} as known from use_packages p offset 0) k
     offset 0) u
   join use_rest r on r.unproven is not distinct from
-    case when not ${isObservable} then 'language_package'
+    case when not ${isObservable} or u.is_interpreted then 'language_package'
          when u.is_cut is null then 'no_package_files'
          when u.is_cut then 'sbom_incomplete' end`
 

@@ -15,6 +15,7 @@ import {
   exposureOf,
   type FindingRow,
   findingsOf,
+  hasInterpreted,
   hitsOf,
   inUseOf,
   ownersOf,
@@ -732,7 +733,8 @@ test('packages own the files that ran, by their path, the merged /usr and shorte
       const named = lists.map((paths, p) => ({ name: `${i}-${p}`, paths: new Set(paths.map(canonical)) }))
       for (const { name, paths } of named) {
         const kinds = ran.filter(({ path }) => ownersOf(path, named).has(name)).map(({ kind }) => kind)
-        const state = kinds.includes('exec') ? 'executed' : kinds.includes('lib') ? 'loaded' : 'installed_not_observed'
+        const unseen = hasInterpreted(paths) ? 'unknown' : 'installed_not_observed'
+        const state = kinds.includes('exec') ? 'executed' : kinds.includes('lib') ? 'loaded' : unseen
         seen[state] = (seen[state] ?? 0) + 1
         const text = `${JSON.stringify([...paths])} of ${JSON.stringify(lists)}, ran ${JSON.stringify(ran)}`
         assert.equal(states.get(name), state, text)

@@ -224,6 +224,9 @@ export interface Judged {
   readonly reason: string | null
 }
 
+/** Whether another program reads a file of the list: those that the scenes have. */
+export const hasInterpreted = (paths: Iterable<string>) => [...paths].some((path) => /\.(jar|py)$/.test(path))
+
 const WIRE_REASONS = ['no_runtime_data', 'capture_gap', 'probes_missing', 'libraries_not_tracked']
 
 /** The state of a package in a container (rules 1 to 6). */
@@ -235,6 +238,7 @@ function judged(container: Container, lists: readonly Listed[], name: string, is
   if (reason !== null) return unknown(WIRE_REASONS.includes(reason) ? reason : 'capture_gap')
   if (!isSeen) return unknown('language_package')
   const own = lists.filter((list) => list.name === name && list.paths.size > 0)
+  if (own.some(({ paths }) => hasInterpreted(paths))) return unknown('language_package')
   if (own.length === 0) return unknown('no_package_files')
   if (own.some(({ isCut }) => isCut)) return unknown('sbom_incomplete')
   return { state: 'installed_not_observed', reason: null }

@@ -129,7 +129,7 @@ test('packages of Debian: bash of /bin, libraries of /lib, cut lists, an interpr
     libssl3: 'loaded',
     libtinfo6: 'loaded',
     mount: 'unknown: sbom_incomplete',
-    'perl-base': 'unknown: sbom_incomplete',
+    'perl-base': 'unknown: language_package',
     'python3.11-minimal': 'executed',
     requests: 'unknown: language_package',
     tzdata: 'unknown: sbom_incomplete',
@@ -439,4 +439,85 @@ test('a new report leaves nothing unused before the next pass; a path that was c
   await sends('/runtime/executables', [file('/lib/libz.so.1.3.1', true)])
   await pass()
   assert.equal(await zlib(), 'loaded')
+})
+
+interface Listed {
+  readonly name: string
+  readonly type: string
+  readonly class?: string
+  readonly files: readonly string[]
+}
+
+const headOf = (digest: string, source: string) => ({
+  ...{ schema_version: 1, image: { digest }, source, scanned_at: '2026-09-26T03:31:41Z' },
+})
+const postComponents = (digest: string, source: string, components: readonly Listed[]) =>
+  postReport(digest, 'sbom', {
+    ...headOf(digest, source),
+    components: components.map(({ files, ...rest }) => ({ ...rest, version: '1', file_paths: files })),
+  })
+/** A finding of each package, of a vulnerability that is exploited. */
+const postExploited = (digest: string, source: string, packages: readonly Listed[]) =>
+  postReport(digest, 'vulnerabilities', {
+    ...headOf(digest, source),
+    vulnerabilities: packages.map(({ name, type, class: of, files }) => ({
+      ...{ id: 'CVE-2021-44228', severity: 'CRITICAL', kev: true, file_paths: files },
+      ...{ package: { name, version: '1', type }, class: of },
+    })),
+  })
+
+test('packages of an operating system that another program reads are unknown, by findings and by SBOMs', async () => {
+  const digest = newDigest()
+  const system = (name: string, ...files: string[]): Listed => ({ name, type: 'debian', class: 'os-pkgs', files })
+  const packages = [
+    system('liblog4j2-java', '/usr/share/java/log4j-core-2.11.1.jar', '/usr/share/java/log4j-core.jar'),
+    system('python3-jinja2', '/usr/lib/python3/dist-packages/jinja2/__init__.py'),
+    system('python3-yaml', '/usr/lib/python3/dist-packages/yaml/_yaml.so', '/usr/lib/python3/dist-packages/a.py'),
+    system('libjson-perl', '/usr/share/perl5/JSON.pm'),
+    system('python3.11', '/usr/bin/python3.11', '/usr/lib/python3.11/os.py'),
+    system('jq', '/usr/bin/jq', '/etc/jq.d/settings'),
+  ]
+  await runs(newNamespace(), 'api', digest, {
+    exec: [...JAVA.exec!, '/usr/bin/python3.11'],
+    lib: ['/opt/java/openjdk/lib/server/libjvm.so'],
+  })
+  await postComponents(digest, 'trivy-operator', packages)
+  await postExploited(
+    digest,
+    'trivy-operator',
+    packages.map((one) => ({ ...one, files: [] })),
+  )
+  await pass()
+  const expected = {
+    'liblog4j2-java': 'unknown: language_package',
+    'python3-jinja2': 'unknown: language_package',
+    'python3-yaml': 'unknown: language_package',
+    'libjson-perl': 'unknown: language_package',
+    'python3.11': 'executed',
+    jq: 'installed_not_observed',
+  }
+  assert.deepEqual(await findingStates(digest), expected)
+  assert.deepEqual(await componentStates(digest, 'operator-scanner'), expected)
+  const tiers = (await findings(digest)).map((item) => [item.package.name, item.tier])
+  assert.deepEqual(
+    tiers.filter(([, tier]) => tier === 'Background'),
+    [['jq', 'Background']],
+  )
+})
+
+test('what a pass of the release before has linked counts for nothing, and the next pass reads it again', async () => {
+  const digest = newDigest()
+  const packages = ['jar', 'py'].map((end) => ({ name: end, type: 'deb', files: [`/usr/share/${end}/one.${end}`] }))
+  await runs(newNamespace(), 'web', digest, DEBIAN)
+  await postComponents(digest, 'registry', packages)
+  await pass()
+  await app.sql`
+    update summary_image
+    set payloads = substr(payloads, strpos(payloads, e'\n') + 1), whole_packages = cut_packages, cut_packages = '{}',
+        interpreted_packages = '{}'
+    where image_digest = ${digest}`
+  const states = (state: string) => Object.fromEntries(packages.map(({ name }) => [name, state]))
+  assert.deepEqual(await componentStates(digest, 'registry'), states('unknown: capture_gap'))
+  await pass()
+  assert.deepEqual(await componentStates(digest, 'registry'), states('unknown: language_package'))
 })

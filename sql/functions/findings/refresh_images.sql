@@ -49,8 +49,9 @@ as $$
   used_names as materialized (
     select u.image_digest, u.package_name from used u group by u.image_digest, u.package_name),
   lists as materialized (
-    select r.images[l.image] as image_digest, l.package_name, l.is_cut
-    from (select l.image, l.package_name, bool_or(l.is_cut) as is_cut
+    select r.images[l.image] as image_digest, l.package_name, l.is_cut or l.is_interpreted as is_cut, l.is_interpreted
+    from (select l.image, l.package_name, bool_or(l.is_cut) as is_cut,
+                 bool_or(is_interpreted_file(l.path)) as is_interpreted
           from listed l
           group by l.image, l.package_name) l
     cross join rereads r),
@@ -151,17 +152,19 @@ as $$
     delete from summary_image s using todo t where s.image_digest = t.image_digest and t.is_reread
       and t.payloads is null),
   noted as (
-    insert into summary_image (image_digest, payloads, whole_packages, cut_packages)
-    select t.image_digest, t.payloads, coalesce(l.whole, '{}'), coalesce(l.cut, '{}')
+    insert into summary_image (image_digest, payloads, whole_packages, cut_packages, interpreted_packages)
+    select t.image_digest, t.payloads, coalesce(l.whole, '{}'), coalesce(l.cut, '{}'), coalesce(l.interpreted, '{}')
     from todo t
     left join (
       select l.image_digest, array_agg(l.package_name order by l.package_name) filter (where not l.is_cut) as whole,
-             array_agg(l.package_name order by l.package_name) filter (where l.is_cut) as cut
+             array_agg(l.package_name order by l.package_name) filter (where l.is_cut) as cut,
+             array_agg(l.package_name order by l.package_name) filter (where l.is_interpreted) as interpreted
       from lists l
       group by l.image_digest) l on l.image_digest = t.image_digest
     where t.is_reread and t.payloads is not null
     on conflict (image_digest) do update set
-      payloads = excluded.payloads, whole_packages = excluded.whole_packages, cut_packages = excluded.cut_packages)
+      payloads = excluded.payloads, whole_packages = excluded.whole_packages, cut_packages = excluded.cut_packages,
+      interpreted_packages = excluded.interpreted_packages)
   select (select count(*) from todo),
          case when exists (select from stale s where s.nth > (select count(*) from todo))
                 then (select max(t.image_digest) from todo t)
