@@ -505,6 +505,33 @@ test('packages of an operating system that another program reads are unknown, by
   )
 })
 
+test('the place of a program that Syft recognised is no list of its files: it may run, but is never unused', async () => {
+  const digest = newDigest()
+  const binary = (name: string, ...files: string[]): Listed => ({ name, type: 'binary', files })
+  const packages = [
+    binary('mysql', '/usr/bin/mysql'),
+    binary('openjdk', '/opt/java/openjdk/bin/jdb'),
+    binary('go', '/usr/local/go/VERSION'),
+    binary('busybox', '/bin/['),
+    binary('redis', '/usr/local/bin/redis-server'),
+  ]
+  await runs(newNamespace(), 'db', digest, {
+    exec: ['/usr/sbin/mysqld', ...JAVA.exec!, '/usr/local/go/bin/go', '/bin/sh', '/usr/local/bin/redis-server'],
+  })
+  await postComponents(digest, 'registry', packages)
+  await postExploited(digest, 'db-matcher', packages)
+  await pass()
+  const expected = {
+    mysql: 'unknown: sbom_incomplete',
+    openjdk: 'unknown: sbom_incomplete',
+    go: 'unknown: sbom_incomplete',
+    busybox: 'unknown: sbom_incomplete',
+    redis: 'executed',
+  }
+  assert.deepEqual(await findingStates(digest), expected)
+  assert.deepEqual(await componentStates(digest, 'registry'), expected)
+})
+
 test('what a pass of the release before has linked counts for nothing, and the next pass reads it again', async () => {
   const digest = newDigest()
   const packages = ['jar', 'py'].map((end) => ({ name: end, type: 'deb', files: [`/usr/share/${end}/one.${end}`] }))
