@@ -532,6 +532,27 @@ test('the place of a program that Syft recognised is no list of its files: it ma
   assert.deepEqual(await componentStates(digest, 'registry'), expected)
 })
 
+test('databases of package managers are no files of packages, wherever they are', async () => {
+  const digest = newDigest()
+  const system = (name: string, type: string, ...files: string[]): Listed => ({ name, type, files })
+  const packages = [
+    system('ostree', 'rpm', '/usr/share/rpm/rpmdb.sqlite'),
+    system('mariner', 'rpm', '/var/lib/rpmmanifest/container-manifest-2'),
+    system('sysimage', 'rpm', '/rootfs/usr/lib/sysimage/rpm/Packages.db'),
+    system('gentoo', 'portage', '/var/db/pkg/app-misc/gentoo-1/CONTENTS'),
+    system('nested', 'deb', '/rootfs/var/lib/dpkg/status', '/rootfs/usr/share/doc/nested/copyright'),
+    system('nested-apk', 'apk', '/rootfs/lib/apk/db/installed'),
+    system('rpm-build', 'rpm', '/usr/lib/rpm/elfdeps'),
+  ]
+  await runs(newNamespace(), 'web', digest, DEBIAN)
+  await postComponents(digest, 'registry', packages)
+  await pass()
+  assert.deepEqual(await componentStates(digest, 'registry'), {
+    ...Object.fromEntries(packages.map(({ name }) => [name, 'unknown: no_package_files'])),
+    'rpm-build': 'installed_not_observed',
+  })
+})
+
 test('what a pass of the release before has linked counts for nothing, and the next pass reads it again', async () => {
   const digest = newDigest()
   const packages = ['jar', 'py'].map((end) => ({ name: end, type: 'deb', files: [`/usr/share/${end}/one.${end}`] }))

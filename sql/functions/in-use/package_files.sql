@@ -1,7 +1,7 @@
 -- The files that reports and SBOMs of images list for packages; `image` is the position in `images`. `is_cut`: more
 -- files may belong to the package, since 16 are taken of each entry, and 1 024 bytes of a path, and since a program that
 -- Syft recognised (type `binary`) has only the file that told. Databases of package managers, lists of modules and
--- documentation are not among them: scanners name these as the place where they found a package.
+-- documentation are not among them, below any directory: scanners name these as the place where they found a package.
 create or replace function package_files(images text[])
 returns table (image bigint, package_name text, path text, is_cut boolean)
 language sql stable
@@ -31,15 +31,13 @@ as $$
         where r.digest = p.digest and r.source = p.source and r.file_paths <> '{}' offset 0) r) p
     offset 0) l
   where split_part(l.path, '/', -1) not in ('go.mod', 'go.sum', 'Cargo.lock', 'Cargo.toml', 'release')
-    and not (starts_with(l.path, '/var/lib/')
-             and (starts_with(l.path, '/var/lib/dpkg/') or starts_with(l.path, '/var/lib/rpm/')
-                  or starts_with(l.path, '/var/lib/pacman/') or starts_with(l.path, '/var/lib/apk/')
-                  or starts_with(l.path, '/var/lib/opkg/')))
-    and not (starts_with(l.path, '/usr/')
-             and (starts_with(l.path, '/usr/share/doc/') or starts_with(l.path, '/usr/share/licenses/')
-                  or starts_with(l.path, '/usr/lib/apk/') or starts_with(l.path, '/usr/lib/opkg/')
-                  or starts_with(l.path, '/usr/lib/sysimage/')))
-    and not (starts_with(l.path, '/lib/')
-             and (starts_with(l.path, '/lib/apk/') or starts_with(l.path, '/lib/opkg/')
-                  or starts_with(l.path, '/lib/sysimage/')))
+    and not (strpos(l.path, '/lib/') > 0
+             and (strpos(l.path, '/var/lib/dpkg/') > 0 or strpos(l.path, '/var/lib/rpm/') > 0
+                  or strpos(l.path, '/var/lib/rpmmanifest/') > 0 or strpos(l.path, '/var/lib/pacman/') > 0
+                  or strpos(l.path, '/lib/apk/') > 0 or strpos(l.path, '/lib/opkg/') > 0
+                  or strpos(l.path, '/lib/sysimage/') > 0))
+    and not (strpos(l.path, '/share/') > 0
+             and (strpos(l.path, '/usr/share/rpm/') > 0 or strpos(l.path, '/usr/share/doc/') > 0
+                  or strpos(l.path, '/usr/share/licenses/') > 0))
+    and strpos(l.path, '/var/db/pkg/') = 0
 $$;
