@@ -443,7 +443,7 @@ test('a new report leaves nothing unused before the next pass; a path that was c
 
 interface Listed {
   readonly name: string
-  readonly type: string
+  readonly type?: string
   readonly class?: string
   readonly files: readonly string[]
 }
@@ -518,8 +518,8 @@ test('the place of a program that Syft recognised is no list of its files: it ma
   await runs(newNamespace(), 'db', digest, {
     exec: ['/usr/sbin/mysqld', ...JAVA.exec!, '/usr/local/go/bin/go', '/bin/sh', '/usr/local/bin/redis-server'],
   })
-  await postComponents(digest, 'registry', packages)
-  await postExploited(digest, 'db-matcher', packages)
+  await postComponents(digest, 'registry', [...packages, { name: 'jq', files: ['/usr/bin/jq'] }])
+  await postExploited(digest, 'db-matcher', [...packages, { name: 'jq', type: 'deb', files: [] }])
   await pass()
   const expected = {
     mysql: 'unknown: sbom_incomplete',
@@ -528,8 +528,9 @@ test('the place of a program that Syft recognised is no list of its files: it ma
     busybox: 'unknown: sbom_incomplete',
     redis: 'executed',
   }
-  assert.deepEqual(await findingStates(digest), expected)
-  assert.deepEqual(await componentStates(digest, 'registry'), expected)
+  // Another scanner knows the type of a package whose list has none.
+  assert.deepEqual(await findingStates(digest), { ...expected, jq: 'installed_not_observed' })
+  assert.deepEqual(await componentStates(digest, 'registry'), { ...expected, jq: 'unknown: language_package' })
 })
 
 test('databases of package managers are no files of packages, wherever they are', async () => {
@@ -551,6 +552,16 @@ test('databases of package managers are no files of packages, wherever they are'
     ...Object.fromEntries(packages.map(({ name }) => [name, 'unknown: no_package_files'])),
     'rpm-build': 'installed_not_observed',
   })
+})
+
+test('a list that is cut stays cut where all its kept paths are documentation', async () => {
+  const digest = newDigest()
+  const documents = Array.from({ length: 16 }, (_, n) => `/usr/share/doc/foo/${n}`)
+  await runs(newNamespace(), 'web', digest, DEBIAN)
+  await postComponents(digest, 'trivy-operator', [{ name: 'foo', type: 'deb', files: documents }])
+  await postExploited(digest, 'db-matcher', [{ name: 'foo', type: 'deb', files: ['/usr/bin/foo'] }])
+  await pass()
+  assert.deepEqual(await findingStates(digest), { foo: 'unknown: sbom_incomplete' })
 })
 
 test('what a pass of the release before has linked counts for nothing, and the next pass reads it again', async () => {
