@@ -152,7 +152,7 @@ const urgency = (f: string) =>
 const WANTED = `
   candidates as materialized (
     select ${identity('f')}, min(f.severity) as rank, bool_or(f.fixed_versions <> '{}') as fixable,
-           bool_or(package_coverage(f.package_type, f.class, f.package_purl) <> 'interpreted') as is_observable
+           bool_and(package_coverage(f.package_type, f.class, f.package_purl) <> 'interpreted') as is_observable
     from effective e
     cross join params a
     cross join lateral (select f.* from image_finding f where ${isOf('f', 'e')} offset 0) f
@@ -255,7 +255,7 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
              sum(r.omitted)::bigint                                    as omitted,
              array(select min(r.wire_source) from rows r group by r.source order by r.source) as sources,
              array(select distinct r.digest from rows r order by 1)    as report_digests,
-             bool_or(package_coverage(r.package_type, r.class, r.package_purl) <> 'interpreted') as is_observable,
+             bool_and(package_coverage(r.package_type, r.class, r.package_purl) <> 'interpreted') as is_observable,
              ${nameOfStatus('min(r.status)')}                          as status
       from rows r) m
     cross join lateral current_facts(p.vuln_id) k

@@ -359,7 +359,7 @@ export function findingsOf(cluster: Cluster, image: string): Finding[] {
   const containers = cluster.containers.filter((one) => one.image === image)
   return groupsOf(cluster, image).map((rows): Finding => {
     const { id, name, version } = rows[0]!
-    const isSeen = rows.some(isObservable)
+    const isSeen = rows.every(isObservable)
     const risk = riskOf(cluster, id, rows)
     const placed = containers.map((one) => ({
       state: judged(one, lists, name, isSeen).state,
@@ -402,7 +402,7 @@ export function hitsOf(cluster: Cluster): Hit[] {
       return cluster.containers
         .filter((one) => one.image === image)
         .map((container): Hit => {
-          const states = own.map((rows) => judged(container, lists, rows[0]!.name, rows.some(isObservable)).state)
+          const states = own.map((rows) => judged(container, lists, rows[0]!.name, rows.every(isObservable)).state)
           const tiers = states.map((state) => tierOf(cluster.settings, state, container.workload.exposure, risk))
           return { id, container, state: strongest(states), tier: mostUrgent(tiers) }
         })

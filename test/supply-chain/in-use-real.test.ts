@@ -564,6 +564,19 @@ test('a list that is cut stays cut where all its kept paths are documentation', 
   assert.deepEqual(await findingStates(digest), { foo: 'unknown: sbom_incomplete' })
 })
 
+test('a finding that one scanner has of a jar and another of a package of the system is unknown', async () => {
+  const digest = newDigest()
+  await runs(newNamespace(), 'web', digest, DEBIAN)
+  const files = ['/usr/sbin/tomcat']
+  await postExploited(digest, 'trivy-operator', [{ name: 'tomcat', type: 'jar', class: 'lang-pkgs', files }])
+  await postExploited(digest, 'db-matcher', [{ name: 'tomcat', type: 'rpm', files }])
+  await pass()
+  assert.deepEqual(await findingStates(digest), { tomcat: 'unknown: language_package' })
+  const { workloads } = await get('/vulnerabilities/CVE-2021-44228/exposure')
+  const [here] = workloads.filter((one: Json) => one.imageDigest === digest)
+  assert.equal(here.inUseState, 'unknown')
+})
+
 test('what a pass of the release before has linked counts for nothing, and the next pass reads it again', async () => {
   const digest = newDigest()
   const packages = ['jar', 'py'].map((end) => ({ name: end, type: 'deb', files: [`/usr/share/${end}/one.${end}`] }))

@@ -76,7 +76,7 @@ const UNUSED = fixed<{ facts: string; image: string | null }[]>(`
     where ((r.image_digest, r.vuln_id, r.package_name, r.installed_version)
            in (select c.image_digest, c.vuln_id, c.package_name, c.installed_version from cut c)) is not true
     group by r.image_digest, r.vuln_id, r.package_name, r.installed_version
-    having bool_or(r.is_observable)),
+    having bool_and(r.is_observable)),
   unused as materialized (
     select f.*
     from findings f

@@ -19,7 +19,7 @@ as $$
   findings as materialized (
     select i.image_digest, f.vuln_id, f.package_name, f.source, f.severity, f.score, e.join_rank,
            f.fixed_versions <> '{}' as is_fixable,
-           bool_or(package_coverage(f.package_type, f.class, f.package_purl) <> 'interpreted')
+           bool_and(package_coverage(f.package_type, f.class, f.package_purl) <> 'interpreted')
              over (partition by i.image_digest, f.vuln_id, f.package_name, f.installed_version) as is_observable
     from unnest(images) i(image_digest)
     cross join lateral (
