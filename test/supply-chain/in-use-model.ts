@@ -110,15 +110,14 @@ export function canonical(path: string): string {
   return `/${kept.join('/')}`
 }
 
-const MERGED = ['/lib', '/lib64', '/bin', '/sbin']
+/** Directories that are one on some systems, with or without `/usr`. */
+const MERGED = [['bin', 'sbin'], ['lib', 'lib64'], ['lib32'], ['libx32']]
 
-/** The same file of a system where `/bin`, `/sbin`, `/lib` and `/lib64` are links into `/usr`; itself without one. */
-function otherName(path: string): string {
-  for (const folder of MERGED) {
-    if (path.startsWith(`${folder}/`)) return `/usr${path}`
-    if (path.startsWith(`/usr${folder}/`)) return path.slice('/usr'.length)
-  }
-  return path
+/** All names of a file in directories that may be one. */
+function otherNames(path: string): string[] {
+  const [, folder, rest] = /^(?:\/usr)?\/([^/]+)(\/.*)$/.exec(path) ?? []
+  const same = MERGED.find((folders) => folders.includes(folder ?? '')) ?? []
+  return same.flatMap((one) => [`/${one}${rest}`, `/usr/${one}${rest}`])
 }
 
 /** The same library with fewer numbers of its version, at least one. */
@@ -133,7 +132,7 @@ function shorterSonames(path: string): string[] {
 function ranks(path: string): string[][] {
   const exact = canonical(path)
   const sonames = shorterSonames(exact)
-  return [[exact], [otherName(exact)], [...sonames, ...sonames.map(otherName)]]
+  return [[exact], otherNames(exact), [...sonames, ...sonames.flatMap(otherNames)]]
 }
 
 /** The packages that own a file, by lists of canonical paths. */

@@ -577,6 +577,36 @@ test('a finding that one scanner has of a jar and another of a package of the sy
   assert.equal(here.inUseState, 'unknown')
 })
 
+test('directories that are one on a merged system are one: lib32, sbin with bin, lib64 with lib', async () => {
+  const digest = newDigest()
+  const system = (name: string, file: string): Listed => ({ name, type: 'deb', files: [file] })
+  await runs(newNamespace(), 'web', digest, {
+    exec: ['/usr/bin/nginx', '/sbin/tini'],
+    lib: ['/usr/lib32/libc.so.6', '/usr/libx32/libm.so.6', '/usr/lib/libz.so.1', '/usr/lib64/libexact.so.1'],
+  })
+  await postComponents(digest, 'registry', [
+    system('libc6-i386', '/lib32/libc.so.6'),
+    system('libc6-x32', '/libx32/libm.so.6'),
+    system('nginx', '/usr/sbin/nginx'),
+    system('tini', '/usr/bin/tini'),
+    system('zlib', '/usr/lib64/libz.so.1'),
+    system('exact', '/usr/lib64/libexact.so.1'),
+    system('other', '/usr/lib/libexact.so.1'),
+    system('local', '/usr/local/sbin/nginx'),
+  ])
+  await pass()
+  assert.deepEqual(await componentStates(digest, 'registry'), {
+    'libc6-i386': 'loaded',
+    'libc6-x32': 'loaded',
+    nginx: 'executed',
+    tini: 'executed',
+    zlib: 'loaded',
+    exact: 'loaded',
+    other: 'installed_not_observed',
+    local: 'installed_not_observed',
+  })
+})
+
 test('what a pass of the release before has linked counts for nothing, and the next pass reads it again', async () => {
   const digest = newDigest()
   const packages = ['jar', 'py'].map((end) => ({ name: end, type: 'deb', files: [`/usr/share/${end}/one.${end}`] }))

@@ -21,6 +21,7 @@ const FILES = [
   ...['/usr/lib/x/libssl.so', '/usr/lib/libssl.so.3', '/lib64/ld-linux.so.2', '/usr/lib64/ld-linux.so.2'],
   ...['/usr/lib/libz.so.1.3', '/lib/libz.so.1', '/usr/lib64/libz.so.1', '/opt/libz.so.1.3', '/opt/libz.so.1'],
   ...['/usr/libexec/tool', '/libexec/tool', '/app/lib/log4j.jar', '/usr/share/libz.so.1', '/share/libz.so.1'],
+  ...['/usr/bin/nginx', '/lib32/libc.so.6', '/usr/lib32/libc.so.6', '/usr/lib/ld-linux.so.2'],
   ...['/usr/lib/python3/dist-packages/one/__init__.py'],
 ]
 

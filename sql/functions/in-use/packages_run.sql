@@ -1,7 +1,7 @@
 -- The packages of images of which a container executed or loaded a file (docs/contract.md#in-use). The last three lists
 -- are the rows of `package_files` for these images. A file belongs to all packages that list its path; else to those
--- that list it with or without `/usr`; else to those that list a link that names a library. Only hash joins: the
--- planner does not know how many links a library has.
+-- that list it in a directory that may be the same (`merged_path`); else to those that list a link that names a
+-- library. Only hash joins: the planner does not know how many links a library has.
 create or replace function packages_run(images text[], listed_images bigint[], listed_packages text[],
                                          listed_paths text[])
 returns table (image_digest text, package_name text, pod_namespace text, workload_kind text, workload_name text,
