@@ -2214,6 +2214,10 @@ function public.tier_of(is_live boolean, severity integer, is_fixable boolean, i
 
 function public.trimmed(words text) returns text language sql immutable parallel safe
 
+function public.unattributed_files(cluster text, namespace text, of_kind text, of_name text, container text, image text,
+      since timestamp without time zone) returns TABLE(pod_name text, last_seen timestamp without time zone) language
+      sql stable
+
 function public.union_hash(syscalls text, arches text[]) returns text language sql immutable parallel safe
 
 function public.union_names(first text, second text) returns text language sql immutable parallel safe

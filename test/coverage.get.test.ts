@@ -258,7 +258,7 @@ describe('containers', () => {
     const pods = [0, 1, 2].map(() =>
       fresh(
         namespace,
-        ['a', 'b', 'c', 'd', 'e'].map((name) => container(name, digest)),
+        ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => container(name, digest)),
       ),
     )
     for (const post of pods) await posts('/pod/spec', post)
@@ -284,7 +284,7 @@ describe('containers', () => {
       ...[3, 5, 4].map((hours, n) => beat(n, 'b', hoursAgo(hours))),
       ...[0, 1].map((n) => beat(n, 'c')),
       ...[3, 5, 4].map((hours, n) => beat(n, 'd', { tracking_since: inSecs(-hours * HOUR) })),
-      ...[0, 1, 2].map((n) => beat(n, 'e')),
+      ...[0, 1, 2].flatMap((n) => [beat(n, 'e'), beat(n, 'f')]),
       // Neither another image nor another workload matters.
       beat(0, 'd', { image_digest: newDigest(), tracking_since: inSecs(-HOUR) }),
       beat(0, 'e', { workload_name: 'other', events_dropped: 1 }),
@@ -302,6 +302,10 @@ describe('containers', () => {
         },
         ...{ source: 'ebpf', origin: 'image', first_seen: inSecs(-9 * HOUR), last_seen: inSecs(-hours * HOUR) },
       })),
+      ...[3, 1, 2].map((hours, n) => ({
+        ...{ ...file, container_name: 'f', pod_name: `early-${n}`, image_digest: '', kind: 'exec', path: `/job-${n}` },
+        ...{ source: 'ebpf', origin: 'image', first_seen: inSecs(-9 * HOUR), last_seen: inSecs(-hours * HOUR) },
+      })),
     ])
     const { items } = await part('containers', `namespace=${namespace}&limit=500`)
     const named = items
@@ -313,6 +317,7 @@ describe('containers', () => {
       ['c', 'capture_gap', 'unwatched_pod', pods[2]!.pod_name],
       ['d', 'capture_gap', 'watched_since', pods[1]!.pod_name],
       ['e', 'incomplete_paths', 'path_cut', 'cut-1'],
+      ['f', 'incomplete_paths', 'unattributed_file', 'early-1'],
     ])
   })
 

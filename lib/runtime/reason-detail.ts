@@ -6,7 +6,7 @@ const CAUSES = [
   ...['last_heartbeat', 'never_watched', 'exec_probe_missing', 'library_probe_missing', 'mode_exec', 'events_dropped'],
   ...['events_unsent', 'inventory_incomplete', 'path_cut', 'silent', 'late_heartbeat', 'probe_restart', 'probe_change'],
   ...['late_start', 'unwatched_pod', 'watched_since', 'capability_probe_missing', 'capability_hook_partial'],
-  ...['capability_probe_change', 'drain_late', 'probe_detached', 'unattributed'],
+  ...['capability_probe_change', 'drain_late', 'probe_detached', 'unattributed', 'unattributed_file'],
 ] as const
 
 export const ReasonDetail = z

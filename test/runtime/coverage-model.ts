@@ -40,7 +40,7 @@ export interface Pod {
 export interface Scene {
   readonly pods: readonly Pod[]
   readonly instances: readonly Instance[]
-  /** Containers and images with a path that is known only in part. */
+  /** Containers and images with a path that is known only in part, which ran now. Without an image it may be of any. */
   readonly suffixes: readonly { readonly container: string; readonly image: string }[]
 }
 
@@ -133,7 +133,7 @@ export function judge(
     [
       'incomplete_paths',
       watched.some(({ beats }) => beats.some(({ incomplete }) => incomplete)) ||
-        suffixes.some((one) => one.container === container && one.image === image),
+        suffixes.some((one) => one.container === container && (one.image === image || one.image === '')),
     ],
     [
       'capture_gap',

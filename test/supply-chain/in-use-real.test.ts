@@ -623,3 +623,57 @@ test('what a pass of the release before has linked counts for nothing, and the n
   await pass()
   assert.deepEqual(await componentStates(digest, 'registry'), states('unknown: language_package'))
 })
+
+/** A pod of a workload, and posts of its agent as it comes to know more of it. */
+async function resolving(digest: string) {
+  const [namespace, workload] = [newNamespace(), 'web']
+  const pod = `${workload}-${++pods}`
+  await sends('/pod/spec', {
+    ...podOf({ namespace, name: pod, ip: `10.60.0.${pods}`, workload: `Deployment/${workload}` }),
+    containers: [container('main', digest)],
+  })
+  const known = {
+    ...{ pod_namespace: namespace, pod_name: pod, workload_kind: 'Deployment', workload_name: workload },
+    ...{ container_name: 'main', image_digest: digest },
+  }
+  const life = { container_id: containerId(), tracking_since: secondsAgo(10 * 86_400) }
+  return {
+    beats: (minutesAgo: number, fields: object = {}) =>
+      sends('/runtime/coverage', [
+        heartbeat({ ...known, ...life, heartbeat_secs: 3_600, heartbeat_at: secondsAgo(60 * minutesAgo), ...fields }),
+      ]),
+    saw: (path: string, fields: object = {}) =>
+      sends('/runtime/executables', [
+        {
+          ...{ ...known, kind: 'exec', path, source: 'ebpf', origin: 'image' },
+          ...{ first_seen: secondsAgo(7_200), last_seen: secondsAgo(7_200), ...fields },
+        },
+      ]),
+  }
+}
+
+for (const [what, unresolved] of [
+  ['image', { image_digest: '' }],
+  ['workload', { workload_kind: null, workload_name: null }],
+  ['image and workload', { image_digest: '', workload_kind: null, workload_name: null }],
+] as const)
+  test(`a file that was posted before its ${what} was known, and not since, leaves the package unknown`, async () => {
+    const digest = newDigest()
+    const agent = await resolving(digest)
+    await agent.beats(120, unresolved)
+    await agent.saw('/usr/bin/foo', unresolved)
+    await agent.saw('/usr/bin/bar', unresolved)
+    await agent.beats(60)
+    await agent.saw('/usr/bin/bar')
+    await agent.beats(0)
+    const deb = (name: string) => ({ name, type: 'deb', files: [`/usr/bin/${name}`] })
+    await postComponents(digest, 'registry', [deb('foo'), deb('bar'), deb('baz')])
+    await pass()
+    const unknown = 'unknown: capture_gap'
+    assert.deepEqual(await componentStates(digest, 'registry'), { foo: unknown, bar: 'executed', baz: unknown })
+    // Agents repeat all files each hour.
+    await agent.saw('/usr/bin/foo')
+    await pass()
+    const unused = 'installed_not_observed'
+    assert.deepEqual(await componentStates(digest, 'registry'), { foo: 'executed', bar: 'executed', baz: unused })
+  })

@@ -120,6 +120,12 @@ begin
       and e.container_name = container and e.image_digest = image and e.cluster_id = cluster and not e.path_complete
     order by e.last_seen desc, e.kind, e.path
     limit 1;
+    if found then
+      return detail;
+    end if;
+    select coverage_detail_json('unattributed_file', null, f.pod_name, null, f.last_seen) into detail
+    from unattributed_files(cluster, namespace, of_kind, name, container, image, since) f
+    limit 1;
     return detail;
   end if;
 

@@ -81,6 +81,8 @@ begin
           where e.pod_namespace = namespace and e.workload_kind = of_kind and e.workload_name = name
                 and e.container_name = w.container_name
             and e.image_digest = w.image_digest and e.cluster_id = cluster and not e.path_complete)
+        or exists (
+          select from unattributed_files(cluster, namespace, of_kind, name, w.container_name, w.image_digest, since))
                 then 'incomplete_paths'
       when w.is_late or w.has_gap or w.observed_since > since
         or exists (select from untracked u where u.container = w.container_name) then 'capture_gap'

@@ -2771,6 +2771,7 @@ export interface components {
         | 'drain_late'
         | 'probe_detached'
         | 'unattributed'
+        | 'unattributed_file'
       containerId: string | null
       podName: string | null
       nodeName: string | null

@@ -37,6 +37,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   events_unsent: 'the agent had events to send',
   inventory_incomplete: 'the agent says that its list is incomplete',
   path_cut: 'the path of a file was cut',
+  unattributed_file: 'a file ran before its image or workload was known',
   silent: 'its agent fell silent',
   late_heartbeat: 'a heartbeat was late',
   probe_restart: 'the probe was started again',

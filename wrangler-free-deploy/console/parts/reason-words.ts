@@ -10,7 +10,8 @@ const REASONS: Readonly<Record<string, string>> = {
   libraries_not_tracked: 'an agent does not track loaded libraries',
   events_dropped: 'an agent lost events in the window',
   events_pending: 'an agent had entries that were not sent at its last heartbeat',
-  incomplete_paths: 'a path is cut short, or an agent says that its list is not complete',
+  incomplete_paths:
+    'a path is cut short, an agent says that its list is not complete, or a file ran before its image was known',
   capture_gap: 'it was not watched for the whole window without a gap',
   // Capabilities
   no_current_digest: 'no image of this container runs',

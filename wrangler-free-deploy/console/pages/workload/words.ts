@@ -19,6 +19,7 @@ const CAUSES: Readonly<Record<ReasonDetail['cause'], string>> = {
   events_unsent: 'at the last heartbeat',
   inventory_incomplete: 'the agent says that its list is not complete, at the last heartbeat',
   path_cut: 'a path is cut; the file ran last',
+  unattributed_file: 'a file ran before its image or workload was known; it ran last',
   silent: 'silent since the heartbeat of',
   late_heartbeat: 'a heartbeat was late; watched again since',
   probe_restart: 'the probe was started anew; watched again since',
