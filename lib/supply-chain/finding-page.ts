@@ -283,7 +283,7 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
 
 const FINDINGS = findings(0, '', '', ROWS)
 const PARAMS = `params as materialized (
-    select $1::text as vuln, $2::text as package, $3::boolean as kev, $4::float8 as epss,
+    select $1::text as vuln, $2::text as package, $3::boolean as kev, $4::real as epss,
            (select array_agg(s.n::integer) from json_array_elements_text($5::text::json) s(n)) as states,
            (select array_agg(t.n::smallint) from json_array_elements_text($6::text::json) t(n)) as tiers,
            vuln_names($7) as names),`

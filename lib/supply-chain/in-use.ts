@@ -148,14 +148,17 @@ interface Inputs {
   readonly epss: string
 }
 
-/** SQL: the most urgent of the evidence `e` about a finding, as `tier` (a position) and `tier_factors`. */
+/**
+ * SQL: the most urgent of the evidence `e` about a finding, as `tier` (a position) and `tier_factors`. An EPSS is
+ * stored as `real`, and compared as such: 0.7 is less than the 0.7 of double precision.
+ */
 export function mostUrgent(e: string, of: Inputs) {
-  const isHot = `(${of.kev} or ${of.epss} >= r.epss)`
+  const isHot = `(${of.kev} or ${of.epss} >= r.epss::real)`
   return `
   select t.tier, array_remove(array[
            'in_use:' || ${stateName('x.state')},
            case when ${of.kev} then 'kev' end,
-           case when ${of.epss} >= r.epss then 'epss>=' || r.epss end,
+           case when ${of.epss} >= r.epss::real then 'epss>=' || r.epss end,
            'severity:' || lower(severity_name(${of.severity})),
            case when x.exposure is null then 'exposure:unknown' when x.exposure = 'node_only' then 'exposed:node_only'
                 else x.exposure end,

@@ -180,7 +180,7 @@ export const MAX_WALKED = 10_000
 const param = (name: string) => `(select a.${name} from params a)`
 const PARAMS = `params as materialized (
     select $1::text as runs, $2::bigint as rows, $3::text as vuln, $4::text as package,
-           $5::boolean as kev, $6::float8 as epss,
+           $5::boolean as kev, $6::real as epss,
            (select array_agg(s.n::integer) from json_array_elements_text($7::text::json) s(n)) as states,
            $8::text::jsonb as sources, vuln_names($9) as names)`
 

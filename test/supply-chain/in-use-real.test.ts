@@ -677,3 +677,35 @@ for (const [what, unresolved] of [
     const unused = 'installed_not_observed'
     assert.deepEqual(await componentStates(digest, 'registry'), { foo: 'executed', bar: 'executed', baz: unused })
   })
+
+test('an EPSS of exactly the threshold counts, in tiers and in the filter of both lists', async () => {
+  const strict = await startApp({ ...TOKENS, SUPPLYCHAIN_TIER_EPSS: '0.7' }, app)
+  const [digest, namespace] = [newDigest(), newNamespace()]
+  const idOf = (n: number) => `CVE-2028-${n}${digest.slice(-8).replace(/\D/g, '1')}`
+  const shares = [0.1, 0.35, 0.7, 0.9]
+  await runs(namespace, 'web', digest, { lib: ['/lib/libz.so.1.3.1'] })
+  await postReport(digest, 'vulnerabilities', {
+    ...headOf(digest, 'trivy-operator'),
+    vulnerabilities: shares.map((epss, n) => ({
+      ...findingOfZlib(digest, idOf(n)).vulnerabilities[0],
+      epss,
+    })),
+  })
+  const context = { ...strict.deps, db: app.db, signal: new AbortController().signal }
+  assert.equal((await supplyChainRefresh.run(context)).outcome, 'done')
+  const hot = (items: Json[]) =>
+    items
+      .filter(({ tier }) => tier === 'P0')
+      .map(({ id }) => id)
+      .sort()
+  assert.deepEqual(hot(await findings(digest)), [idOf(2), idOf(3)])
+  assert.deepEqual(hot((await get(`/vulnerabilities?namespace=${namespace}`)).items), [idOf(2), idOf(3)])
+  const [item] = (await findings(digest)).filter(({ id }) => id === idOf(2))
+  assert.deepEqual([item.epss, item.tierFactors.includes('epss>=0.7')], [0.7, true])
+  for (const [n, epss] of shares.entries())
+    for (const path of [`/images/${digest}/vulnerabilities?`, `/vulnerabilities?namespace=${namespace}&`]) {
+      const { items } = await get(`${path}epss_min=${epss}&limit=500`)
+      assert.deepEqual(items.map(({ id }: Json) => id).sort(), shares.map((_, i) => idOf(i)).slice(n), `${path}${epss}`)
+    }
+  await pass()
+})

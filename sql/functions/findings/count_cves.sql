@@ -87,7 +87,7 @@ as $$
     group by u.vuln_id, u.pod_namespace, u.image_digest),
   tiers as materialized (
     select h.vuln_id, u.pod_namespace,
-           min(tier_of(u.is_live, h.severity, h.is_fixable, f.kev or f.epss >= r.epss, u.is_exposed)) as tier
+           min(tier_of(u.is_live, h.severity, h.is_fixable, f.kev or f.epss >= r.epss::real, u.is_exposed)) as tier
     from alike a
     join hits h on h.vuln_id = a.vuln_id
     join urgency u on u.vuln_id = a.first_id and u.image_digest = h.image_digest

@@ -77,7 +77,7 @@ as $$
     group by h.n, h.digest, h.vuln_id)
   select h.n, h.vuln_id, min(h.severity) filter (where h.is_after or not h.is_now), max(h.max_score),
          bool_or(h.is_fixable), bool_or(not h.is_after), bool_or(h.is_after),
-         min(tier_of(j.is_live, h.severity, h.is_fixable, f.kev or f.epss >= r.epss, j.is_exposed))
+         min(tier_of(j.is_live, h.severity, h.is_fixable, f.kev or f.epss >= r.epss::real, j.is_exposed))
            filter (where h.is_after),
          coalesce(bool_or(j.is_used), false)
   from hits h

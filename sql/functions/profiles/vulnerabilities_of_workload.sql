@@ -60,7 +60,7 @@ as $$
   cves as materialized (
     select j.vuln_id, min(j.severity) as severity, bool_or(j.is_fixable) as is_fixable, max(j.max_score) as max_score,
            bool_or(j.is_used) as is_used,
-           min(tier_of(j.is_live, j.severity, j.is_fixable, f.kev or f.epss >= r.epss, j.is_exposed)) as tier
+           min(tier_of(j.is_live, j.severity, j.is_fixable, f.kev or f.epss >= r.epss::real, j.is_exposed)) as tier
     from judged j
     join tier_rule r on r.is_only
     left join lateral (select f.kev, f.epss from cve_fact f where f.vuln_id = j.vuln_id offset 0) f on true
