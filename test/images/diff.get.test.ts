@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hoursAgo, storeContainers, storeFiles, storeInstances, storePods } from '../changes/rows.ts'
 import { startApp, TOKENS } from '../support/app.ts'
-import { newDigest } from '../support/images.ts'
+import { container, newDigest, newNamespace, replica } from '../support/images.ts'
 import { assertDatabaseBusy, assertShed, assertUnauthorized, whileRefused } from '../support/routes.ts'
 import { component, finding, storeFindings, storeSbom } from '../support/supply-chain.ts'
 
@@ -66,6 +66,55 @@ test('GET /images/{digest}/diff/{other} 200: components that came, went and chan
       { ...of('openssl'), from: '3.0.1', to: '3.0.2', count: 1 },
     ]),
   })
+})
+
+/** An index that runs, with an SBOM of each platform. */
+async function indexOf(sboms: { manifest: string; platform?: string; components: unknown[] }[]) {
+  const digest = newDigest()
+  const answer = await app.post('/pod/spec', replica(newNamespace(), [container('app', digest)]))
+  assert.equal(answer.status, 200, answer.text)
+  for (const { manifest, platform, components } of sboms)
+    await storeSbom(app, manifest, 'operator-scanner', components as Parameters<typeof storeSbom>[3], {
+      index_digest: digest,
+      platform_manifests: platform === undefined ? {} : { [platform]: manifest },
+    })
+  return digest
+}
+
+test('GET /images/{digest}/diff/{other} 200: of two indexes one platform is compared; where none is common it is unknown', async () => {
+  const manifests = [0, 1, 2, 3, 4].map(() => newDigest()).sort()
+  const amd = (version: string) => [deb('bash', version), deb('intel-microcode', '1')]
+  const [AMD, ARM] = ['linux/amd64', 'linux/arm64']
+  const [from, to] = [
+    await indexOf([
+      { manifest: manifests[0]!, platform: AMD, components: amd('1') },
+      { manifest: manifests[1]!, platform: ARM, components: [deb('bash', '1')] },
+    ]),
+    await indexOf([
+      { manifest: manifests[2]!, platform: ARM, components: [deb('bash', '2')] },
+      { manifest: manifests[3]!, platform: AMD, components: amd('2') },
+    ]),
+  ]
+  const totals = ({ components: { added, removed, changed } }: Awaited<ReturnType<typeof read>>) =>
+    [added, removed, changed].map(({ total }) => total)
+  assert.deepEqual(totals(await read(from, to)), [0, 0, 1])
+  const arm = await indexOf([{ manifest: manifests[4]!, platform: ARM, components: [deb('bash', '3')] }])
+  assert.deepEqual(totals(await read(from, arm)), [0, 0, 1])
+  // The image of a platform itself, with an index, and with that of another platform.
+  assert.deepEqual(totals(await read(manifests[0]!, to)), [0, 0, 1])
+  assert.deepEqual(totals(await read(manifests[0]!, manifests[1]!)), [0, 1, 0])
+  const onlyAmd = await indexOf([{ manifest: newDigest(), platform: AMD, components: amd('1') }])
+  const unnamed = await indexOf([
+    { manifest: newDigest(), components: amd('1') },
+    { manifest: newDigest(), components: [deb('bash', '1')] },
+  ])
+  for (const [a, b] of [
+    [onlyAmd, arm],
+    [from, unnamed],
+  ]) {
+    const diff = await read(a!, b!)
+    assert.deepEqual([diff.components, gaps(diff, 'components')], [null, [['no_common_source', null]]])
+  }
 })
 
 test('GET /images/{digest}/diff/{other} 200: SBOMs of one source are compared; without a common one it is unknown, not all new', async () => {

@@ -39,23 +39,40 @@ const COMMON = `
 
 const side = (what: string, n: 0 | 1) => `${what} filter (where r.side = ${n})`
 
+// An index may have SBOMs of several platforms: compared is a platform that all images have. The only SBOM of an image
+// counts whatever its platform, unless the only ones of two indexes are known to be of different platforms.
 // A purl is compared without version, qualifiers and subpath: an architecture or a release of a distribution makes no
 // other component. The version follows the last "@" behind the last "/".
 const COMPONENTS = fixed<[Answering & { deltas: ComponentCount[] }]>(`
   with ${ASKED},
   reports as materialized (
-    select a.side, a.digest as image, e.digest, e.source,
-           row_number() over (partition by a.side, a.digest, e.source order by e.digest) as nth
+    select a.side, a.digest as image, e.digest, e.source, p.platform,
+           count(*) over (partition by a.side, a.digest, e.source) = 1 as is_only,
+           row_number() over (partition by a.side, a.digest, e.source, p.platform order by e.digest) as nth
     from asked a
-    cross join lateral answering_reports(a.digest, 'sbom') e),
-  ${COMMON},
+    cross join lateral answering_reports(a.digest, 'sbom') e
+    left join lateral (
+      select min(m.key) as platform
+      from image_report r cross join lateral jsonb_each_text(r.platform_manifests) m(key, digest)
+      where r.digest = e.digest and r.source = e.source and r.kind = 'sbom' and m.digest = e.digest
+      offset 0) p on true),
+  common as materialized (
+    select c.source, c.platform
+    from (select r.image, r.source, r.platform, r.platform as known from reports r where r.platform is not null
+          union all
+          select r.image, r.source, null, case when r.digest <> r.image then r.platform end
+          from reports r where r.is_only) c
+    group by c.source, c.platform
+    having count(distinct c.image) = (select count(distinct a.digest) from asked a) and count(distinct c.known) <= 1),
   chosen as materialized (
-    select e.source from (select c.source, null::text as digest from common c) e order by ${PREFERRED} limit 1),
+    select e.source, e.platform
+    from (select c.source, c.platform, null::text as digest from common c) e
+    order by ${PREFERRED}, e.platform nulls first limit 1),
   counts as materialized (
     select c.name collate "C" as name, c.purl collate "C" as purl, c.type collate "C" as type,
            c.version collate "C" as version, ${side('count(*)', 0)} as before, ${side('count(*)', 1)} as after
     from reports r
-    join chosen h on h.source = r.source
+    join chosen h on h.source = r.source and (h.platform is null or h.platform = r.platform)
     cross join lateral (
       select m.name, m.version,
              regexp_replace(split_part(split_part(m.purl, '?', 1), '#', 1), '@[^/@]*$', '') as purl,

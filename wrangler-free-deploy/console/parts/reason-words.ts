@@ -42,7 +42,7 @@ const REASONS: Readonly<Record<string, string>> = {
   too_many: 'too much differs to be listed',
   no_sbom: 'an image has no SBOM',
   no_report: 'no vulnerability report answers for an image',
-  no_common_source: 'no scanner has scanned all of these images, and two scanners cannot be compared',
+  no_common_source: 'no scanner has scanned all of these images on one platform, and two scanners cannot be compared',
   not_checked: 'an image was not checked',
   watched_too_short: 'an image was watched for too short a time',
   no_syscalls: 'no syscall was observed',
