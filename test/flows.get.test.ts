@@ -123,6 +123,12 @@ const CASES: [query: string, expected: string[]][] = [
   ['ip=::/0', ['six-out']],
   ['to_ip=2606:4700::/32', ['six-out']],
   ['ip=!10.0.0.0/8', ['six-out']],
+  // IPv4-mapped IPv6 networks hold IPv4 addresses, wider ones only IPv6 addresses.
+  ['ip=::ffff:10.0.0.2/128', ['web-db', 'db-web', 'db-node', 'odd']],
+  ['to_ip=::ffff:a00:0/120', ['web-db', 'db-web', 'db-node']],
+  ['ip=!::ffff:10.0.0.0/104', ['six-out']],
+  ['ip=::ffff:0:0/96', except('six-out')],
+  ['ip=::ffff:0:0/95', []],
   ['port=5432', ['web-svc', 'web-db', 'db-web', 'db-node']],
   ['port=8000-8999', ['web2-out']],
   ['port=0', []],

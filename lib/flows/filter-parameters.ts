@@ -9,6 +9,8 @@ import { type FlowFilter, isOfSide, type Side, type Subject, type Value } from '
 const MAX_VALUES = 64
 const MAX_PORT = 65_535
 const MAX_VALUE_CHARS = 1_024
+/** The bits of an IPv4-mapped IPv6 address before those of the IPv4 address. */
+const MAPPED_BITS = 96
 
 interface Chosen {
   readonly isExcluded: boolean
@@ -40,7 +42,12 @@ const readAddress: Read = (text) => {
   const family = address.includes('%') ? 0 : isIP(address)
   if (family === 0) return null
   if (bits === undefined) return { address: canonicalAddress(address) }
-  return Number(bits) <= (family === 4 ? 32 : 128) ? { network: text, beginning: beginningOf(text) } : null
+  if (Number(bits) > (family === 4 ? 32 : 128)) return null
+  const canonical = canonicalAddress(address)
+  // A network that has only IPv4-mapped IPv6 addresses is one of IPv4: stored addresses are spelled so.
+  const isMapped = family === 6 && isIP(canonical) === 4 && Number(bits) >= MAPPED_BITS
+  const network = isMapped ? `${canonical}/${Number(bits) - MAPPED_BITS}` : text
+  return { network, beginning: beginningOf(network) }
 }
 
 /** A pattern for LIKE of all addresses of a network: its whole bytes, or for IPv6 that there is a colon. */

@@ -314,13 +314,13 @@ function sixteens(half: string, mayEndInQuad: boolean): bigint[] | null {
   return found
 }
 
-/** `range` is an address or a CIDR. One of IPv6 holds no IPv4 address. */
+/** `range` is an address or a CIDR. One of IPv6 holds no IPv4 address, unless all of its addresses are mapped ones. */
 function isWithin(text: Text, range: string): boolean {
   const [base, length] = range.split('/')
   const [address, first] = [addressOf(text), addressOf(base!)]
   if (first === null) throw new Error(`no address or CIDR: ${range}`)
   if (address === null || address.bits !== first.bits) return false
-  const rest = BigInt(length === undefined ? 0 : first.bits - Number(length))
+  const rest = BigInt(length === undefined ? 0 : (base!.includes(':') ? 128 : 32) - Number(length))
   return address.value >> rest === first.value >> rest
 }
 
