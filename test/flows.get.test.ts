@@ -129,6 +129,9 @@ const CASES: [query: string, expected: string[]][] = [
   ['ip=!::ffff:10.0.0.0/104', ['six-out']],
   ['ip=::ffff:0:0/96', except('six-out')],
   ['ip=::ffff:0:0/95', []],
+  // However the bits are written.
+  ['ip=fd00::/08', ['six-out']],
+  ['ip=!10.0.0.0/08', ['six-out']],
   ['port=5432', ['web-svc', 'web-db', 'db-web', 'db-node']],
   ['port=8000-8999', ['web2-out']],
   ['port=0', []],

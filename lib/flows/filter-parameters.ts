@@ -38,15 +38,16 @@ const readPort: Read = (text) => {
 }
 
 const readAddress: Read = (text) => {
-  const [, address = text, bits] = /^(.*)\/(\d{1,3})$/.exec(text) ?? []
+  const [, address = text, length] = /^(.*)\/(\d{1,3})$/.exec(text) ?? []
   const family = address.includes('%') ? 0 : isIP(address)
   if (family === 0) return null
-  if (bits === undefined) return { address: canonicalAddress(address) }
-  if (Number(bits) > (family === 4 ? 32 : 128)) return null
   const canonical = canonicalAddress(address)
+  if (length === undefined) return { address: canonical }
+  const bits = Number(length)
+  if (bits > (family === 4 ? 32 : 128)) return null
   // A network that has only IPv4-mapped IPv6 addresses is one of IPv4: stored addresses are spelled so.
-  const isMapped = family === 6 && isIP(canonical) === 4 && Number(bits) >= MAPPED_BITS
-  const network = isMapped ? `${canonical}/${Number(bits) - MAPPED_BITS}` : text
+  const isMapped = family === 6 && isIP(canonical) === 4 && bits >= MAPPED_BITS
+  const network = isMapped ? `${canonical}/${bits - MAPPED_BITS}` : `${address}/${bits}`
   return { network, beginning: beginningOf(network) }
 }
 
