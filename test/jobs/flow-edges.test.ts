@@ -392,14 +392,26 @@ test('flows that were restored from another server count once, and those that ar
   const open = await store({ ...OPEN, traffic_in_out_port: 'open' })
   await run()
   await storeMany(others, 'not counted')
-  await sql`update traffic t set tx = (t.tx::text::bigint + 1000000000)::text::xid8`
-  await sql`update flow_edge_cursor c set next_tx = (c.next_tx::text::bigint + 1000000000)::text::xid8`
+  // The number of one is by chance one that this server gives, too.
+  const SOON = 20
+  await sql.begin(async (restore) => {
+    await restore`
+      update traffic t
+      set tx = case when t.uuid = ${early} then pg_current_xact_id()::text::bigint + ${SOON}::int
+                    else t.tx::text::bigint + 1000000000 end::text::xid8`
+    await restore`update flow_edge_cursor c set next_tx = (c.next_tx::text::bigint + 1000000000)::text::xid8`
+    await restore`update schema_migration set name = name`
+  })
   const restoredAt = await clock()
-  const stored = await store({ traffic_in_out_port: 'stored then' })
-  // Its number is by chance one that this server gave, too.
-  await sql`update traffic set tx = (select tx from traffic where uuid = ${stored}) where uuid = ${early}`
+  for (let i = 0; i < SOON; i++) await sql`select pg_current_xact_id()`
+  const resolved = await store({ ...OPEN, traffic_in_out_port: 'resolved then' })
+  const dropped = await store({ traffic_in_out_port: 'dropped then' })
+  await store({ traffic_in_out_port: 'stored then' })
+  await resolve(resolved, { peer_kind: 'service', peer_namespace: 'shop', peer_name: 'db' })
+  await sql`update traffic set drop_cause = 'no-policy' where uuid = ${dropped}`
   assert.equal(await isAsOf(restoredAt), false)
-  const edges = { counted: flows, early: 1, 'not counted': others, 'stored then': 1 }
+  const now = { 'dropped then': 1, 'resolved then': 1, 'stored then': 1 }
+  const edges = { counted: flows, early: 1, 'not counted': others, ...now }
   for (let pass = 0; pass < 2; pass++) {
     await becomesAsOf(restoredAt)
     assert.deepEqual([await counted(), await pending()], [edges, 1])
