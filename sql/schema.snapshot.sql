@@ -690,6 +690,7 @@ table public.flow_edge_cursor with (fillfactor=50)
   complete_since timestamp without time zone not null default '-infinity'::timestamp without time zone
   pods_since timestamp without time zone not null default 'infinity'::timestamp without time zone
   addresses_since timestamp without time zone not null default 'infinity'::timestamp without time zone
+  backends_at timestamp without time zone not null default '-infinity'::timestamp without time zone
   constraint flow_edge_cursor_is_only_check CHECK (is_only)
   constraint flow_edge_cursor_pkey PRIMARY KEY (is_only)
   CREATE UNIQUE INDEX flow_edge_cursor_pkey ON public.flow_edge_cursor USING btree (is_only)

@@ -37,7 +37,9 @@ async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBod
   const { group, cidr, count_pods: countPods, order } = asked
   const limit = itemsOfPage(asked)
   const filter = filterOf(asked)
-  const range = await readRange(db.read, asked.since, asked.until, config.trafficRetentionDays)
+  const after = placeOf(asked)
+  const [from, to] = after === null ? [asked.since, asked.until] : [{ time: after.since }, { time: after.until }]
+  const range = await readRange(db.read, from, to, config.trafficRetentionDays)
   if (range === null) throw new HttpError(400, 'Query deserialize error: until: expected no time before since')
   const { since, until } = range
   const isOfFlows = isCountedByQuery(filter)
@@ -51,15 +53,15 @@ async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBod
     )
 
   const retentionDays = config.flowEdgeRetentionDays
-  const after = placeOf(asked)
   const query = { filter, group, cidr, countPods, order, since, until, after, limit, retentionDays, reporters }
   const found = await readEdges(db.read, query)
   if (found.asOf === null) throw stillCounting()
   const items = await renderItems(FlowEdge, found, () => readEdgesPlain(db.read, query))
   const { place, base, snapshot } = found
+  const placed = place === null || found.passed < limit ? null : { ...place, since, until, base, snapshot }
   const observed = isOfFlows || found.observedSince === null ? null : fromPostgres(found.observedSince)
   const facts = {
-    nextAfter: place === null || found.passed < limit ? null : writePlace(group, order, { ...place, base, snapshot }),
+    nextAfter: placed === null ? null : writePlace(group, order, placed),
     asOf: fromPostgres(found.asOf),
     observedSince: isOfFlows ? range.observedSince : observed,
     unstamped: Number(found.unstamped),

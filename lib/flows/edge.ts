@@ -62,7 +62,9 @@ export type EdgeOrder = (typeof EDGE_ORDERS)[number]
 
 /** The place of an edge in a list that began when everything by `base` was counted. */
 export interface EdgePlace {
-  /** Text of PostgreSQL. */
+  /** The range of the list: distances from now are those of its first page. Texts of PostgreSQL, as `base`. */
+  readonly since: string
+  readonly until: string
   readonly base: string
   /** Text of a pg_snapshot where flows are counted by the query itself, else empty. */
   readonly snapshot: string
@@ -75,23 +77,28 @@ export interface EdgePlace {
 const MAX_CIDR = 32
 
 const isTime = (text: string) => parseNaive(text.replace(' ', 'T')) !== null
+const timeOr = (infinite: string) => cursorText.refine((text) => text === infinite || isTime(text))
 const isBigint = (text: string) => /^-?\d{1,19}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
 
 const Keys = z
   .tuple([
     z.enum(EDGE_GROUPS),
     z.enum(EDGE_ORDERS),
-    // base, snapshot, whether it is behind the unchanged ones, key, hash
-    cursorText.refine((text) => text === '-infinity' || isTime(text)),
+    // since, until, base, snapshot, whether it is behind the unchanged ones, key, hash
+    timeOr('-infinity'),
+    timeOr('infinity'),
+    timeOr('-infinity'),
     z.string().refine((text) => text === '' || isSnapshot(text)),
     z.literal([0, 1]),
     cursorText,
     z.string().refine(isBigint),
   ])
-  .refine(([, order, , , , key]) => (order === 'flows' ? isBigint(key) : isTime(key)))
+  .refine(([, order, , , , , , key]) => (order === 'flows' ? isBigint(key) : isTime(key)))
 
-export const writePlace = (group: EdgeGroup, order: EdgeOrder, { base, snapshot, isChanged, key, hash }: EdgePlace) =>
-  writeCursor([group, order, base, snapshot, isChanged ? 1 : 0, key, hash])
+export const writePlace = (group: EdgeGroup, order: EdgeOrder, place: EdgePlace) => {
+  const { since, until, base, snapshot, isChanged, key, hash } = place
+  return writeCursor([group, order, since, until, base, snapshot, isChanged ? 1 : 0, key, hash])
+}
 
 const cidr = documentedAs(
   z
@@ -132,6 +139,6 @@ export type EdgeParameters = z.output<typeof EdgeParameters>
 
 export function placeOf({ after }: Pick<EdgeParameters, 'after'>): EdgePlace | null {
   if (after === null) return null
-  const [, , base, snapshot, isChanged, key, hash] = after
-  return { base, snapshot, isChanged: isChanged === 1, key, hash }
+  const [, , since, until, base, snapshot, isChanged, key, hash] = after
+  return { since, until, base, snapshot, isChanged: isChanged === 1, key, hash }
 }

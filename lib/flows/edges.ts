@@ -3,7 +3,7 @@ import type { Gate } from '../db/index.ts'
 import { joinedColumns, plainColumns, type RawRow } from '../records/index.ts'
 import { type EdgeGroup, type EdgeOrder, type EdgePlace, FlowEdge } from './edge.ts'
 import { EDGE_COMPARISONS, type FlowFilter, filterSql, isOfEdges } from './filter.ts'
-import { isInsertedBy, unprepared } from './read.ts'
+import { isInsertedBy, isWrittenAfter, unprepared } from './read.ts'
 import type { Reporters } from './reporters.ts'
 
 /** Flows that a query counts itself at most. */
@@ -75,12 +75,15 @@ const flowsOf = (columns: string, since: string, until: string, pods: string | n
           where t.pod_name = p.pod_name and t.time_stamp >= ${since} and t.time_stamp < ${until}
           offset 0) f`
 
-/** Such rows of flows that pass the filter, one for each pod that reported some. */
-const countedNow = (filter: string, since: string, until: string, pods: string | null) => `
+/**
+ * Such rows of flows that pass the filter, one for each pod that reported some. Those of flows of which more became
+ * known since the list began count as changed.
+ */
+const countedNow = (filter: string, isChanged: string, since: string, until: string, pods: string | null) => `
   select ${edgeOf('e')}, null::uuid as id, (t.flow).pod_name as reporter, count(*) as flows, null::bigint as pods,
          min((t.flow).time_stamp) as first_seen_at, max((t.flow).time_stamp) as last_new_at,
-         '-infinity'::timestamp as counted_at, t.is_wanted
-  from (${flowsOf(`t as flow, (${filter}) as is_wanted`, since, until, pods)}) t
+         case when bool_or(t.is_changed) then 'infinity' else '-infinity' end::timestamp as counted_at, t.is_wanted
+  from (${flowsOf(`t as flow, (${filter}) as is_wanted, ${isChanged} as is_changed`, since, until, pods)}) t
   cross join lateral edge_of_flow(t.flow) e
   where t.is_wanted is not false
   group by ${edgeOf('e')}, (t.flow).pod_name, t.is_wanted`
@@ -214,15 +217,18 @@ function compose(query: EdgeQuery) {
   const snapshot = !isNow ? null : seen === undefined ? 'pg_current_snapshot()' : `${parameter(seen)}::pg_snapshot`
   const moment = reporters === null ? `now() at time zone 'utc'` : time(reporters.asOf)
   const pods = reporters === null ? null : parameter(JSON.stringify(reporters.pods))
-  const isInserted = snapshot === null ? 'true' : isInsertedBy(snapshot)
-  const parts = isNow ? countedNow(`${filterSql(ofFlows, parameter)} and ${isInserted}`, from, to, pods) : COUNTED
+  const countNow = (of: string) => {
+    const isChanged = after === null ? 'false' : isWrittenAfter(of)
+    return countedNow(`${filterSql(ofFlows, parameter)} and ${isInsertedBy(of)}`, isChanged, from, to, pods)
+  }
+  const parts = snapshot === null ? COUNTED : countNow(snapshot)
   const address = cidr === null ? 't.traffic_in_out_ip' : network(parameter(cidr))
   const key = order === 'flows' ? 'flows' : 'last_new_at'
   const type = order === 'flows' ? 'bigint' : 'timestamp'
   const edges = `
   with now as materialized (
     select ${from} as since, ${to} as until, ${isNow ? moment : 'c.as_of'} as as_of,
-           ${after === null ? 'c.counted_at' : time(after.base)} as base, ${snapshot ?? "''"}::text as snapshot,
+           ${after === null ? 'c.counted_at' : time(after.base)} as base, c.backends_at, ${snapshot ?? "''"}::text as snapshot,
            case when e.first_seen_at is not null then greatest(e.first_seen_at, ${from},
                     now() at time zone 'utc' - make_interval(days => nullif(${parameter(retentionDays)}::int, 0))) end
              as observed_since
@@ -257,7 +263,7 @@ function compose(query: EdgeQuery) {
   page as materialized (
     select m.*, row_number() over () as nth
     from (select m.*
-          from (select m.*, m.${key} as key, m.counted_at > n.base as is_changed
+          from (select m.*, m.${key} as key, greatest(m.counted_at, n.backends_at) > n.base as is_changed
                 from edges m cross join now n) m
           where ${after === null ? 'true' : isBehind(after, parameter, type)}
           order by m.is_changed, case when not m.is_changed then m.key end desc, m.hash desc

@@ -94,6 +94,10 @@ export const isInsertedBy = (snapshot: string) => `(
   coalesce(pg_visible_in_snapshot(coalesce(t.first_tx, t.tx), ${snapshot}::pg_snapshot), true)
   or coalesce(t.first_tx, t.tx) >= (select pg_snapshot_xmax(pg_current_snapshot())))`
 
+/** Whether a flow `t` that was inserted by a transaction of a snapshot was written again by a later one. */
+export const isWrittenAfter = (snapshot: string) =>
+  `(t.first_tx is not null and not pg_visible_in_snapshot(t.tx, ${snapshot}::pg_snapshot))`
+
 /** The flows within the bounds that pass or may pass, and where the statement stops, if before the end of the range. */
 function compose({ filter, order, since, until, snapshot, pods }: FlowQuery, { after, rows, examined }: Bounds) {
   const values: (string | number)[] = []

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { flowEdges } from '../../jobs/flow-edges.ts'
+import { lateResolve } from '../../jobs/late-resolve.ts'
 import { isTooMany, readEdges } from '../../lib/flows/edges.ts'
 import { readReporters } from '../../lib/flows/reporters.ts'
 import { startApp, TOKENS } from '../support/app.ts'
@@ -272,6 +273,86 @@ test('GET /flows/edges 200: an edge that changes while a reader pages is not mis
   assert.equal(all.at(-1), 'shop/Deployment/web > external 8.8.8.8:443 ALLOW 2 of 2 from')
   await app.sql`delete from traffic where uuid = ${`flow-${seconds - 1}`}`
 })
+
+/** A cluster of `web-1` and `db-0`, whose flows a test posts, and the pages of its edges. */
+async function shop(env: Record<string, string> = {}) {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0', ...env })
+  const posts = async (path: string, body: unknown) => {
+    const answer = await own.post(path, body)
+    assert.equal(answer.status, 200, answer.text)
+  }
+  await posts('/pod/spec', pod('shop', 'web-1', '10.0.0.1', WEB, { app: 'web' }))
+  const read = async (query: string) => {
+    const answer = await own.get(`/flows/edges?${query}`)
+    assert.equal(answer.status, 200, answer.text)
+    const { items, ...facts } = answer.json as Awaited<ReturnType<typeof page>>
+    return { ...facts, items, lines: items.map(lineOf) }
+  }
+  let nth = 0
+  const flows = (...peers: Fields[]) =>
+    posts(
+      '/pod/traffic/batch',
+      peers.map((peer) => ({ ...flow('shop', 'web-1', '10.0.0.1', peer), pod_port: `${++nth}` })),
+    )
+  return { ...own, posts, read, flows, pass: () => run(own) }
+}
+const WEB_TO = 'shop/Deployment/web >'
+const DB_0 = (more: Fields = {}) => pod('shop', 'db-0', '10.0.0.3', more, { app: 'db' })
+
+for (const filter of ['', '&node=node-1', '&group=service'])
+  test(`GET /flows/edges 200: a workload that becomes known behind a service between two pages${filter}`, async () => {
+    const own = await shop()
+    const service = (app: string) =>
+      own.posts('/svc/spec', {
+        ...{ svc_ip: '10.96.0.5', svc_name: 'db', svc_namespace: 'shop', time_stamp: T('09:00:00') },
+        service_spec: { spec: { selector: { app }, ports: [{ port: 5432 }] } },
+      })
+    await own.posts('/pod/spec', DB_0())
+    await service('other')
+    const [out, database, direct] = [to('8.8.8.8', '443'), to('10.96.0.5', '5432'), to('10.0.0.3', '5432')]
+    await own.flows(out, out, out, database, database, direct, direct)
+    await own.pass()
+    const one = await own.read(`order=flows&limit=1${filter}`)
+    assert.deepEqual(one.lines, [`${WEB_TO} external 8.8.8.8:443 ALLOW 3 of 1 from`])
+    await service('db')
+    await own.pass()
+    const merged = `${WEB_TO} ${filter === '&group=service' ? 'service shop/db' : 'shop/Pod/db-0'}:5432 ALLOW 4 of 1 from`
+    const two = await own.read(`order=flows&after=${one.nextAfter}${filter}`)
+    assert.ok(two.lines.includes(merged), two.lines.join('\n'))
+    // A list that begins now has it in its place.
+    assert.equal((await own.read(`order=flows${filter}`)).lines[0], merged)
+  })
+
+test('GET /flows/edges 200: a peer that becomes known between two pages that count the flows themselves', async () => {
+  const own = await shop()
+  await own.posts('/pod/spec', DB_0())
+  const [unknown, database] = [to('10.0.0.4', '5432'), to('10.0.0.3', '5432')]
+  const recent = { time_stamp: new Date(Date.now() - 60_000).toISOString().slice(0, 19) }
+  await own.flows(...[unknown, unknown, unknown, database, database].map((one) => ({ ...one, ...recent })))
+  const one = await own.read('pod=shop/web-1&order=flows&limit=1')
+  assert.deepEqual(one.lines, [`${WEB_TO} unresolved 10.0.0.4:5432 ALLOW 3 of 1 from`])
+  await own.posts('/pod/spec', DB_0({ pod_ips: ['10.0.0.3', '10.0.0.4'] }))
+  const { deps, db } = own
+  await lateResolve.run({ config: deps.config, db, log: deps.log, signal: new AbortController().signal })
+  const two = await own.read(`pod=shop/web-1&order=flows&after=${one.nextAfter}`)
+  assert.deepEqual(two.lines, [`${WEB_TO} shop/Pod/db-0:5432 ALLOW 5 of 1 from`])
+  assert.equal(two.nextAfter, null)
+})
+
+for (const filter of ['', '&pod=shop/web-1'])
+  test(`GET /flows/edges 200: a distance from now is one time for all pages${filter}`, async () => {
+    const own = await shop()
+    const ago = (secs: number) => ({ time_stamp: new Date(Date.now() - secs * 1_000).toISOString().slice(0, -1) })
+    const [first, second] = [to('8.8.8.8', '443'), to('8.8.8.9', '443')]
+    await own.flows({ ...first, ...ago(50) }, { ...second, ...ago(60) }, { ...second, ...ago(1) })
+    await own.pass()
+    const whole = (await own.read(`until=15s${filter}`)).lines
+    const one = await own.read(`until=15s${filter}&limit=1`)
+    // As some time later.
+    const two = await own.read(`until=0s${filter}&after=${one.nextAfter}`)
+    assert.deepEqual([...one.lines, ...two.lines], whole)
+    assert.equal(whole.length, 2)
+  })
 
 test('GET /flows/edges 304: `ETag` is equal for equal edges, also after another count', async () => {
   const first = await get('?verdict=DROP')

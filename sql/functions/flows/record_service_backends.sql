@@ -69,6 +69,11 @@ as $$
       and not exists (select from backends b
                       where b.svc_namespace = o.svc_namespace and b.svc_name = o.svc_name and b.port = o.port
                         and b.protocol = o.protocol)
-    returning 1)
+    returning 1),
+  -- Edges are others then, as by another count.
+  noted as (
+    update flow_edge_cursor c set backends_at = n.moment, counted_at = n.moment
+    from (select clock_timestamp() at time zone 'utc' as moment offset 0) n
+    where exists (select from written) or exists (select from deleted))
   select (select count(*) from written) + (select count(*) from deleted)
 $$;
