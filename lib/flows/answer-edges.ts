@@ -37,12 +37,14 @@ async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBod
   const { group, cidr, count_pods: countPods, order } = asked
   const limit = itemsOfPage(asked)
   const filter = filterOf(asked)
+  const isOfFlows = isCountedByQuery(filter)
   const after = placeOf(asked)
+  if (after !== null && isOfFlows !== (after.snapshot !== ''))
+    throw new HttpError(400, 'Query deserialize error: after: the cursor is of another filter')
   const [from, to] = after === null ? [asked.since, asked.until] : [{ time: after.since }, { time: after.until }]
   const range = await readRange(db.read, from, to, config.trafficRetentionDays)
   if (range === null) throw new HttpError(400, 'Query deserialize error: until: expected no time before since')
   const { since, until } = range
-  const isOfFlows = isCountedByQuery(filter)
   const looked = { filter: filter.filter(isOfFlow), order: 'oldest', since, until } as const
   const reporters = isOfFlows ? await readReporters(db.read, looked, null) : null
   if (isOfFlows && (await isTooMany(db.read, range, reporters?.pods ?? null)))
@@ -55,14 +57,14 @@ async function buildAnswer(c: Context, asked: EdgeParameters): Promise<CachedBod
   const retentionDays = config.flowEdgeRetentionDays
   const query = { filter, group, cidr, countPods, order, since, until, after, limit, retentionDays, reporters }
   const found = await readEdges(db.read, query)
-  if (found.asOf === null) throw stillCounting()
+  const { place, base, snapshot, asOf } = found
+  if (asOf === null) throw stillCounting()
   const items = await renderItems(FlowEdge, found, () => readEdgesPlain(db.read, query))
-  const { place, base, snapshot } = found
-  const placed = place === null || found.passed < limit ? null : { ...place, since, until, base, snapshot }
+  const placed = place === null || found.passed < limit ? null : { ...place, since, until, base, snapshot, asOf }
   const observed = isOfFlows || found.observedSince === null ? null : fromPostgres(found.observedSince)
   const facts = {
     nextAfter: placed === null ? null : writePlace(group, order, placed),
-    asOf: fromPostgres(found.asOf),
+    asOf: fromPostgres(asOf),
     observedSince: isOfFlows ? range.observedSince : observed,
     unstamped: Number(found.unstamped),
   }

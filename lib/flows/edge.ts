@@ -68,6 +68,8 @@ export interface EdgePlace {
   readonly base: string
   /** Text of a pg_snapshot where flows are counted by the query itself, else empty. */
   readonly snapshot: string
+  /** The time of the first page. */
+  readonly asOf: string
   /** The edges that changed since the list began come last. */
   readonly isChanged: boolean
   readonly key: string
@@ -84,20 +86,21 @@ const Keys = z
   .tuple([
     z.enum(EDGE_GROUPS),
     z.enum(EDGE_ORDERS),
-    // since, until, base, snapshot, whether it is behind the unchanged ones, key, hash
+    // since, until, base, snapshot, as of, whether it is behind the unchanged ones, key, hash
     timeOr('-infinity'),
     timeOr('infinity'),
     timeOr('-infinity'),
     z.string().refine((text) => text === '' || isSnapshot(text)),
+    cursorText.refine(isTime),
     z.literal([0, 1]),
     cursorText,
     z.string().refine(isBigint),
   ])
-  .refine(([, order, , , , , , key]) => (order === 'flows' ? isBigint(key) : isTime(key)))
+  .refine(([, order, , , , , , , key]) => (order === 'flows' ? isBigint(key) : isTime(key)))
 
 export const writePlace = (group: EdgeGroup, order: EdgeOrder, place: EdgePlace) => {
-  const { since, until, base, snapshot, isChanged, key, hash } = place
-  return writeCursor([group, order, since, until, base, snapshot, isChanged ? 1 : 0, key, hash])
+  const { since, until, base, snapshot, asOf, isChanged, key, hash } = place
+  return writeCursor([group, order, since, until, base, snapshot, asOf, isChanged ? 1 : 0, key, hash])
 }
 
 const cidr = documentedAs(
@@ -139,6 +142,6 @@ export type EdgeParameters = z.output<typeof EdgeParameters>
 
 export function placeOf({ after }: Pick<EdgeParameters, 'after'>): EdgePlace | null {
   if (after === null) return null
-  const [, , since, until, base, snapshot, isChanged, key, hash] = after
-  return { since, until, base, snapshot, isChanged: isChanged === 1, key, hash }
+  const [, , since, until, base, snapshot, asOf, isChanged, key, hash] = after
+  return { since, until, base, snapshot, asOf, isChanged: isChanged === 1, key, hash }
 }

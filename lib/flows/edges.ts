@@ -213,9 +213,10 @@ function compose(query: EdgeQuery) {
   const ofEdges = filter.filter(({ subject }) => isOfEdges(subject))
   const isNow = ofFlows.length > 0
   const [from, to] = [time(since), time(until)]
-  const seen = after?.snapshot ?? reporters?.snapshot
-  const snapshot = !isNow ? null : seen === undefined ? 'pg_current_snapshot()' : `${parameter(seen)}::pg_snapshot`
-  const moment = reporters === null ? `now() at time zone 'utc'` : time(reporters.asOf)
+  // The flows of all pages are those of the first one.
+  const seen = after ?? reporters
+  const snapshot = !isNow ? null : seen === null ? 'pg_current_snapshot()' : `${parameter(seen.snapshot)}::pg_snapshot`
+  const asOf = !isNow ? 'c.as_of' : seen === null ? `now() at time zone 'utc'` : time(seen.asOf)
   const pods = reporters === null ? null : parameter(JSON.stringify(reporters.pods))
   const countNow = (of: string) => {
     const isChanged = after === null ? 'false' : isWrittenAfter(of)
@@ -227,7 +228,7 @@ function compose(query: EdgeQuery) {
   const type = order === 'flows' ? 'bigint' : 'timestamp'
   const edges = `
   with now as materialized (
-    select ${from} as since, ${to} as until, ${isNow ? moment : 'c.as_of'} as as_of,
+    select ${from} as since, ${to} as until, ${asOf} as as_of,
            ${after === null ? 'c.counted_at' : time(after.base)} as base, c.backends_at, ${snapshot ?? "''"}::text as snapshot,
            case when e.first_seen_at is not null then greatest(e.first_seen_at, ${from},
                     now() at time zone 'utc' - make_interval(days => nullif(${parameter(retentionDays)}::int, 0))) end

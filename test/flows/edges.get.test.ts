@@ -354,6 +354,15 @@ for (const filter of ['', '&pod=shop/web-1'])
     assert.equal(whole.length, 2)
   })
 
+test('GET /flows/edges 200: all pages that count the flows themselves are as of the first one', async () => {
+  const own = await shop()
+  await own.flows(to('8.8.8.8', '443'), to('8.8.8.9', '443'))
+  const one = await own.read('pod=shop/web-1&limit=1')
+  await own.flows(to('8.8.4.4', '443'))
+  const two = await own.read(`pod=shop/web-1&after=${one.nextAfter}`)
+  assert.deepEqual([two.asOf, two.lines.length], [one.asOf, 1])
+})
+
 test('GET /flows/edges 304: `ETag` is equal for equal edges, also after another count', async () => {
   const first = await get('?verdict=DROP')
   const etag = first.headers.get('etag')!
@@ -450,14 +459,25 @@ test('GET /flows/edges 400: a cursor of another list, or one that is forged', as
   }
   for (const query of [`group=namespace&after=${nextAfter}`, `order=flows&after=${nextAfter}`])
     assert.match((await get(`?${query}`)).text, /after: the cursor is of another group or order/)
+  const ofFlows = (await page('?limit=1&node=node-1')).nextAfter
+  for (const query of [`ip=8.8.8.8&after=${nextAfter}`, `verdict=ALLOW&after=${ofFlows}`]) {
+    const answer = await get(`?${query}`)
+    assert.deepEqual(
+      [answer.status, answer.text],
+      [400, 'Query deserialize error: after: the cursor is of another filter'],
+    )
+  }
   for (const change of [
-    (all: unknown[]) => all.splice(2, 1, "'; drop table traffic"),
-    (all: unknown[]) => all.splice(3, 1, '9:1:'),
-    (all: unknown[]) => all.splice(4, 1, 2),
-    (all: unknown[]) => all.splice(5, 1, '9'.repeat(30)),
-    (all: unknown[]) => all.splice(5, 1, '5'),
-    (all: unknown[]) => all.splice(5, 1, '2026-99-99 00:00:00'),
-    (all: unknown[]) => all.splice(6, 1, '9'.repeat(19)),
+    (all: unknown[]) => all.splice(2, 1, 'infinity'),
+    (all: unknown[]) => all.splice(3, 1, '-infinity'),
+    (all: unknown[]) => all.splice(4, 1, "'; drop table traffic"),
+    (all: unknown[]) => all.splice(5, 1, '9:1:'),
+    (all: unknown[]) => all.splice(6, 1, ''),
+    (all: unknown[]) => all.splice(7, 1, 2),
+    (all: unknown[]) => all.splice(8, 1, '9'.repeat(30)),
+    (all: unknown[]) => all.splice(8, 1, '5'),
+    (all: unknown[]) => all.splice(8, 1, '2026-99-99 00:00:00'),
+    (all: unknown[]) => all.splice(9, 1, '9'.repeat(19)),
     (all: unknown[]) => all.push('more'),
   ])
     assert.equal((await get(`?after=${forged(change)}`)).status, 400, String(change))
