@@ -11,6 +11,11 @@ export const MAX_COUNTED = 1_000_000
 /** The prefix of IPv6 addresses where addresses are counted by network. */
 const IPV6_BITS = 64
 
+/** The time of the first flow of all edges, also of flows that are pending; null where there is none. */
+export const FIRST_SEEN_AT = `least(
+  (select e.first_seen_at from flow_edge e order by e.first_seen_at limit 1),
+  (select p.time_stamp from flow_edge_pending p order by p.time_stamp limit 1))`
+
 export interface EdgeQuery {
   readonly filter: FlowFilter
   readonly group: EdgeGroup
@@ -234,7 +239,7 @@ function compose(query: EdgeQuery) {
                     now() at time zone 'utc' - make_interval(days => nullif(${parameter(retentionDays)}::int, 0))) end
              as observed_since
     from flow_edge_cursor c
-    left join lateral (select e.first_seen_at from flow_edge e order by e.first_seen_at limit 1) e on true),
+    cross join (select ${FIRST_SEEN_AT} as first_seen_at) e),
   raw as ${isMaybeUnknown(filter) ? 'materialized' : 'not materialized'} (
     select t.*, (t.is_wanted and ${filterSql(ofEdges, parameter, EDGE_COMPARISONS)}) as passes
     from (select t.*, b.workload_kind as via_kind, b.workload_name as via_name, b.target_port as via_port

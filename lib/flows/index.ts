@@ -1,6 +1,7 @@
 export { answerFlows, isPage, LINES, ROW_BYTES, TABLE } from './answer.ts'
 export { answerEdges, EDGE_BYTES, stillCounting } from './answer-edges.ts'
 export { EdgeParameters, FlowEdgePage, FlowEdgeSide } from './edge.ts'
+export { FIRST_SEEN_AT } from './edges.ts'
 export { filterParameters } from './filter-parameters.ts'
 export { HINT_FIELDS, MAX_HINTS, readHints } from './hints.ts'
 export { FlowLine, FlowPage } from './item.ts'

@@ -2,6 +2,7 @@
 import { fixed, type Gate } from '../db/index.ts'
 import { HttpError } from '../errors.ts'
 import { Slice } from '../event-loop/slices.ts'
+import { FIRST_SEEN_AT } from '../flows/index.ts'
 import { fromPostgres } from '../time/timestamp.ts'
 import type { Connection, End, PodGroup, Service, ServicePort, Watched, Workload } from './facts.ts'
 import type { Labels } from './policy.ts'
@@ -37,7 +38,7 @@ const EDGE_FACTS = fixed<{ as_of: string | null; observed_since: string | null; 
                 a.moment - make_interval(days => nullif(a.retention_days, 0))) end::text as observed_since
   from asked a
   cross join flow_edge_cursor c
-  left join lateral (select e.first_seen_at from flow_edge e order by e.first_seen_at limit 1) e on true`)
+  cross join (select ${FIRST_SEEN_AT} as first_seen_at) e`)
 
 export async function readEdgeFacts(gate: Gate, since: string, retentionDays: number): Promise<EdgeFacts> {
   const [row] = await gate((sql) => EDGE_FACTS(sql, since, retentionDays))

@@ -31,7 +31,13 @@ const get = (query = '', more: Record<string, string> = {}) =>
 async function page(query = '') {
   const answer = await get(query)
   assert.equal(answer.status, 200, answer.text)
-  return answer.json as { items: Edge[]; nextAfter: string | null; asOf: string; unstamped: number }
+  return answer.json as {
+    items: Edge[]
+    nextAfter: string | null
+    asOf: string
+    observedSince: string | null
+    unstamped: number
+  }
 }
 
 const sends = async (path: string, body: unknown) => {
@@ -361,6 +367,20 @@ test('GET /flows/edges 200: all pages that count the flows themselves are as of 
   await own.flows(to('8.8.4.4', '443'))
   const two = await own.read(`pod=shop/web-1&after=${one.nextAfter}`)
   assert.deepEqual([two.asOf, two.lines.length], [one.asOf, 1])
+})
+
+test('GET /flows/edges 200: edges begin with the first flow, also while its peer may still become known', async () => {
+  const own = await shop()
+  assert.equal((await own.read('')).observedSince, null)
+  const time_stamp = new Date(Date.now() - 60_000).toISOString().slice(0, 19)
+  await own.flows(to('10.0.0.4', '5432', { time_stamp }))
+  await own.pass()
+  const tried = await own.post('/networkpolicy/try', {
+    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata: { name: 'none', namespace: 'shop' } },
+    spec: { podSelector: {} },
+  })
+  assert.equal(tried.status, 200, tried.text)
+  assert.deepEqual([(await own.read('')).observedSince, tried.json.observedSince], [time_stamp, time_stamp])
 })
 
 test('GET /flows/edges 304: `ETag` is equal for equal edges, also after another count', async () => {
