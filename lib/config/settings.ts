@@ -193,7 +193,7 @@ export const rows = {
     'POD_TRAFFIC_MAX_ROWS_PER_POD',
     0,
     [0, 1_000_000_000],
-    'Flows of a pod above which old flows without a peer are deleted; 0 = unlimited.',
+    'Flows of a pod above which old flows without a peer are deleted; `observedSince` ignores that; 0 = unlimited.',
   ),
   imageInventoryRetentionDays: whole(
     'IMAGE_INVENTORY_RETENTION_DAYS',

@@ -53,7 +53,9 @@ export type ItemField = (typeof ITEM_FIELDS)[number]
 /** Beside the items. */
 const facts = {
   nextAfter: text.describe('The `after` of the next page; null on the last one.'),
-  observedSince: wireTime.nullable().describe('Flows of the range are kept from here on; null where none is stored.'),
+  observedSince: wireTime
+    .nullable()
+    .describe('Flows of the range are kept from here on, up to the cap on those of a pod; null where none is stored.'),
   observedUntil: wireTime.describe('The end of the range, or the time of this answer.'),
   unstamped: z
     .int()
