@@ -234,7 +234,8 @@ function compose(query: EdgeQuery) {
   const edges = `
   with now as materialized (
     select ${from} as since, ${to} as until, ${asOf} as as_of,
-           ${after === null ? 'c.counted_at' : time(after.base)} as base, c.backends_at, ${snapshot ?? "''"}::text as snapshot,
+           ${after === null ? 'c.counted_at' : time(after.base)} as base, c.backends_at,
+           ${snapshot ?? "''"}::text as snapshot,
            case when e.first_seen_at is not null then greatest(e.first_seen_at, ${from},
                     now() at time zone 'utc' - make_interval(days => nullif(${parameter(retentionDays)}::int, 0))) end
              as observed_since
