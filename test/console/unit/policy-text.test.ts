@@ -176,6 +176,8 @@ describe('remarks in comments', () => {
       '# NOTE: LEFT OUT: egress to 10.0.0.1',
       '# NOTE: 30 external addresses became 4 networks',
       '# WARNING: a node is silent.',
+      '# NOTE: dropped, so not allowed: shop/Deployment/web to 10.0.0.2 on "443"/"TCP"',
+      '# NOTE: dropped at times, but allowed: shop/Deployment/web to 10.0.0.3 on "443"/"TCP"',
       '# identity: issuer https://a, subject b',
       '# not covered: registry/x (unsigned)',
       '# # CAVEAT: agents do not report volumes',
@@ -188,9 +190,11 @@ describe('remarks in comments', () => {
         ['leftOut', 5, 'LEFT OUT: egress to 10.0.0.1'],
         ['note', 6, '30 external addresses became 4 networks'],
         ['warning', 7, 'a node is silent.'],
-        ['identity', 8, 'issuer https://a, subject b'],
-        ['notCovered', 9, 'registry/x (unsigned)'],
-        ['note', 10, 'agents do not report volumes'],
+        ['leftOut', 8, 'dropped, so not allowed: shop/Deployment/web to 10.0.0.2 on "443"/"TCP"'],
+        ['note', 9, 'dropped at times, but allowed: shop/Deployment/web to 10.0.0.3 on "443"/"TCP"'],
+        ['identity', 10, 'issuer https://a, subject b'],
+        ['notCovered', 11, 'registry/x (unsigned)'],
+        ['note', 12, 'agents do not report volumes'],
       ],
     )
   })

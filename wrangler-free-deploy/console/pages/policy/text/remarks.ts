@@ -12,7 +12,7 @@ export interface Remark {
 }
 
 const BEGINNINGS: readonly (readonly [RemarkKind, RegExp])[] = [
-  ['leftOut', /^(?:NOTE: )?(?=LEFT OUT)/],
+  ['leftOut', /^(?:NOTE: )?(?=LEFT OUT|dropped, so not allowed|dropped: \+)/],
   ['warning', /^WARNING: |^(?=CLUSTER-WIDE|REVIEW EVERY)/],
   ['notCovered', /^not covered: /],
   ['identity', /^identity: /],
