@@ -46,6 +46,14 @@ test('only edges whose first flow came within a day are new', () => {
   assert.equal(lines.dropsLine(edges([edge('2026-11-20T00:00:00')])).state, 'clear')
 })
 
+test('old edges of a page that is not the last do not say that others are new', () => {
+  const line = lines.dropsLine(edges([edge('2026-11-20T00:00:00')], { nextAfter: 'x' }))
+  assert.equal(line.state, 'unknown')
+  assert.equal(line.title, 'None of the 1 that were read is new, but there are more.')
+  const some = lines.dropsLine(edges([edge('2026-11-27T01:00:00')], { nextAfter: 'x' }))
+  assert.ok(some.state === 'look' && some.isAtLeast && some.count === 1)
+})
+
 test('without a record of connections none is new', () => {
   assert.equal(lines.edgesLine(edges([], { observedSince: null })).state, 'unknown')
   const young = lines.dropsLine(edges([edge('2026-11-27T11:00:00')], { observedSince: '2026-11-27T10:00:00' }))

@@ -145,7 +145,10 @@ function newEdges({ items, nextAfter, asOf, observedSince }: Edges, words: EdgeW
   const fresh = items.filter(({ firstSeenAt }) => toMs(firstSeenAt) >= from)
   // The answer covers the requested time, or less if the record begins later.
   const isYoung = toMs(observedSince) > from + COUNT_LAG_MS
-  if (fresh.length === 0 && nextAfter === null) return { key, to, state: 'clear', title: clear }
+  if (fresh.length === 0)
+    return nextAfter === null
+      ? { key, to, state: 'clear', title: clear }
+      : { key, to, state: 'unknown', title: `None of the ${items.length} that were read is new, but there are more.` }
   const detail = isYoung
     ? `Connections are recorded only since ${localText(observedSince)}: older ones look new, too.`
     : words.detail
