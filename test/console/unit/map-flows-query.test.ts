@@ -30,6 +30,8 @@ test('an edge links to the flows of its verdict, of the filter and of the window
 
 test('flows without a known verdict are no dropped ones', () => {
   assert.deepEqual(edgeFlowsQuery(edge('ALLOW', null), api, payments, {}).verdict, ['!DROP'])
+  // The filter refuses other verdicts, which agents may send.
+  assert.deepEqual(edgeFlowsQuery(edge('ALLOW', 'LOG'), api, payments, {}).verdict, ['!DROP'])
 })
 
 test('the filter does not widen what an edge says of the same parameter', () => {

@@ -55,6 +55,7 @@ test('an edge leads to its flows', () => {
     ...{ from_workload: 'shop/Deployment/web', to_ip: '192.0.2.1' },
     ...{ port: '443', protocol: 'TCP', verdict: 'ALLOW' },
   })
+  assert.equal(flowsQuery({ ...edge('', ''), verdict: 'LOG' }).verdict, '!DROP')
   assert.equal(sideText(outside), 'external 192.0.2.1')
   assert.deepEqual(workloadOfSide(workloadSide), { namespace: 'shop', kind: 'Deployment', name: 'web' })
   assert.equal(workloadOfSide(outside), null)

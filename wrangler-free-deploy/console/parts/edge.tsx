@@ -1,5 +1,5 @@
 /** Edges of flows: names of their sides, links to more, and words for verdicts. */
-import type { Edge, Side } from '../api/edge.ts'
+import { type Edge, type Side, verdictFilter } from '../api/edge.ts'
 import { href, type Query } from '../place.ts'
 import { Badge, Workload, type WorkloadName } from './text.tsx'
 
@@ -82,7 +82,13 @@ export function sideQuery(direction: 'from' | 'to', side: Side): Query {
 
 /** Link to the flows of an edge, as far as they are still stored. */
 export function flowsHref({ from, to, port, protocol, verdict }: Edge): string {
-  return href(['flows'], { ...sideQuery('from', from), ...sideQuery('to', to), port, protocol, verdict })
+  return href(['flows'], {
+    ...sideQuery('from', from),
+    ...sideQuery('to', to),
+    port,
+    protocol,
+    verdict: verdictFilter(verdict),
+  })
 }
 
 /** The agents that reported an edge, in words. A report from one side may mean that the other node has no agent. */

@@ -26,8 +26,8 @@ export function edgeFlowsQuery(edge: MapEdge, from: MapNode, to: MapNode, filter
 
 function verdictsOf({ isDropped, parts }: MapEdge): string[] {
   if (isDropped) return ['DROP']
-  const verdicts = new Set(parts.map(({ verdict }) => verdict))
-  return verdicts.has(null) ? ['!DROP'] : [...verdicts].filter((verdict) => verdict !== null)
+  // The filter knows no other verdicts.
+  return [parts.every(({ verdict }) => verdict === 'ALLOW') ? 'ALLOW' : '!DROP']
 }
 
 /**

@@ -2,6 +2,7 @@
  * The lines of the start page. Each line needs a look, is clear, or is not known. Missing data never counts as clear.
  */
 import type { JsonAnswer } from '../../api/answers.ts'
+import { verdictFilter } from '../../api/edge.ts'
 import { localText, toMs } from '../../parts/moment.ts'
 import { counted, numberText } from '../../parts/plural.ts'
 
@@ -96,9 +97,10 @@ function edgeTarget({ from, to, verdict }: Edge, since: string): Target {
     if (kind === 'service' || kind === 'pod') return { [`${prefix}${kind}`]: `${namespace}/${name}` }
     return ip === null ? {} : { [`${prefix}ip`]: ip }
   }
+  const asked = verdictFilter(verdict)
   return {
     segments: ['flows'],
-    query: { ...sideOf(from, 'from_'), ...sideOf(to, 'to_'), ...(verdict !== null && { verdict }), since },
+    query: { ...sideOf(from, 'from_'), ...sideOf(to, 'to_'), ...(asked !== null && { verdict: asked }), since },
   }
 }
 

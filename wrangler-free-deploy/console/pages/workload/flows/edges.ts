@@ -1,5 +1,6 @@
 /** Edges of a workload: the new ones, and links to their flows and their peers. */
 import type { JsonAnswer } from '../../../api/answers.ts'
+import { verdictFilter } from '../../../api/edge.ts'
 import { toMs } from '../../../parts/moment.ts'
 import { type Named, wholeName } from '../name.ts'
 
@@ -56,7 +57,7 @@ export function flowsQuery({ from, to, port, protocol, verdict }: Edge): Query {
     ...sideQuery('to_', to),
     port,
     protocol,
-    verdict,
+    verdict: verdictFilter(verdict),
   }
 }
 
