@@ -52,6 +52,14 @@ test('a node links to its flows on either side, within the filter', () => {
   assert.deepEqual(nodeFlowsQuery(external, {}), { peer: ['external'] })
 })
 
+test('a node outside of the namespaces of the filter has no link: its flows with them cannot be asked for', () => {
+  const shop = node('namespace', 'namespace:shop')
+  assert.equal(nodeFlowsQuery(shop, { namespace: ['payments'] }), null)
+  assert.deepEqual(nodeFlowsQuery(payments, { namespace: ['payments', 'ads'] }), { namespace: ['payments'] })
+  assert.deepEqual(nodeFlowsQuery(shop, { namespace: ['!payments'] }), { namespace: ['shop', '!payments'] })
+  assert.deepEqual(nodeFlowsQuery(external, { peer: ['service', 'external'] }), { peer: ['external'] })
+})
+
 test('a network links to the flows of its addresses', () => {
   const network = node('network', 'network:192.0.2.0/24')
   assert.deepEqual(edgeFlowsQuery(edge('ALLOW'), api, network, {}), {

@@ -17,7 +17,20 @@ function sideQuery(node: MapNode, prefix: '' | 'from_' | 'to_'): FlowsQuery {
   return { [`${prefix}${node.kind}`]: [nameOfNode(node)] }
 }
 
-export const nodeFlowsQuery = (node: MapNode, filter: MapFilter): FlowsQuery => within(filter, sideQuery(node, ''))
+/**
+ * The flows of a node. Null if the filter has other values of the same parameter: the flows of both cannot be asked for,
+ * as its values are alternatives.
+ */
+export function nodeFlowsQuery(node: MapNode, filter: MapFilter): FlowsQuery | null {
+  const own = sideQuery(node, '')
+  const isOther = Object.entries(own).some(([name, values]) => {
+    const wanted = valuesOf(filter[name]).filter((value) => !value.startsWith('!'))
+    return wanted.length > 0 && !wanted.includes(values[0]!)
+  })
+  return isOther ? null : within(filter, own)
+}
+
+const valuesOf = (given: unknown): string[] => (given === undefined ? [] : [given].flat().map(String))
 
 /** The flows of a drawn edge, on all of its ports that the filter allows. */
 export function edgeFlowsQuery(edge: MapEdge, from: MapNode, to: MapNode, filter: MapFilter): FlowsQuery {
@@ -37,7 +50,7 @@ function verdictsOf({ isDropped, parts }: MapEdge): string[] {
 function within(filter: MapFilter, own: FlowsQuery): FlowsQuery {
   const merged: Record<string, readonly string[]> = { ...own }
   for (const [name, given] of Object.entries(filter)) {
-    const values = [given].flat().map(String)
+    const values = valuesOf(given)
     const ownValues = own[name]
     merged[name] =
       ownValues === undefined

@@ -17,7 +17,11 @@ export function workloadOfNode(node: MapNode): WorkloadName | null {
 /** The filter and the window of the address. */
 export const useMapFilter = () => ({ ...useFlowFilter(), ...useWindow() })
 
-export const flowsOfNode = (node: MapNode, filter: MapFilter): string => href(['flows'], nodeFlowsQuery(node, filter))
+/** Null if its flows within the filter cannot be asked for. */
+export function flowsOfNode(node: MapNode, filter: MapFilter): string | null {
+  const query = nodeFlowsQuery(node, filter)
+  return query && href(['flows'], query)
+}
 
 /** The flows of a drawn edge. */
 export const flowsOfEdge = (edge: MapEdge, from: MapNode, to: MapNode, filter: MapFilter): string =>

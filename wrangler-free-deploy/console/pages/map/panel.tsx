@@ -58,6 +58,7 @@ function Links({ node, filter }: { node: MapNode; filter: MapFilter }) {
   const { query } = usePlace()
   const workload = workloadOfNode(node)
   const path = workload === null ? null : [workload.namespace, workload.kind, workload.name]
+  const flows = flowsOfNode(node, filter)
   return (
     <p class="map-links">
       {path !== null && (
@@ -73,7 +74,7 @@ function Links({ node, filter }: { node: MapNode; filter: MapFilter }) {
       {node.kind === 'namespace' && (
         <a href={hrefWith({ open: [...query.getAll('open'), node.label], selected: null })}>Open its workloads</a>
       )}
-      <a href={flowsOfNode(node, filter)}>Flows</a>
+      {flows !== null && <a href={flows}>Flows</a>}
     </p>
   )
 }
