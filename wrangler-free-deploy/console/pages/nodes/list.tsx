@@ -21,7 +21,7 @@ export default function Nodes() {
           <>
             <p class="lead">
               {nodes.filter(({ stale }) => stale).length} of {nodes.length} nodes are silent:{' '}
-              {`nothing of them came for ${durationText(staleAfterSecs * MS_PER_SECOND)}.`}
+              {`no post of a pod came of them for ${durationText(staleAfterSecs * MS_PER_SECOND)}.`}
             </p>
             <Table
               name="Nodes"

@@ -70,11 +70,7 @@ function What({ row, finding }: { row: Vulnerability | undefined; finding: Findi
         <dt>Known to be exploited</dt>
         <dd>
           <Kev kev={row?.kev ?? finding?.kev ?? null} />{' '}
-          {finding?.kevDateAdded && (
-            <span class="faint">
-              listed <Time at={finding.kevDateAdded} />
-            </span>
-          )}
+          {finding?.kevDateAdded && <span class="faint">listed {finding.kevDateAdded.slice(0, 10)}</span>}
         </dd>
         <dt title="The probability that it is exploited within 30 days">EPSS</dt>
         <dd>

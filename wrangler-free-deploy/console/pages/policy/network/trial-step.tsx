@@ -3,6 +3,7 @@
 import { ApiError } from '../../../api/client.ts'
 import { tokenSource } from '../../../api/session.ts'
 import { CopyButton, ctbText, shellWord } from '../../../parts/copy-as.tsx'
+import { counted } from '../../../parts/plural.ts'
 import { Failure } from '../../../parts/states.tsx'
 import { localText } from '../../../parts/time.tsx'
 import { go, hrefWith } from '../../../place.ts'
@@ -96,7 +97,7 @@ function Untried({ error }: { error: Error }) {
 function spoken({ outcome }: Tried): string {
   if ('error' in outcome) return 'It was not tried'
   const { evaluated, allowed, denied, unknown } = outcome.trial
-  return `${evaluated} edges judged: ${allowed} allowed, ${denied} denied, ${unknown} not known`
+  return `${counted(evaluated, 'edge')} judged: ${allowed} allowed, ${denied} denied, ${unknown} not known`
 }
 
 const NOT_TRIED =

@@ -91,11 +91,7 @@ function Exploited({ finding: { kev, kevDateAdded, epss, epssPercentile } }: { f
         ) : kev ? (
           <>
             known to be exploited
-            {kevDateAdded !== null && (
-              <>
-                , listed <Time at={kevDateAdded} />
-              </>
-            )}
+            {kevDateAdded !== null && <>, listed {kevDateAdded.slice(0, 10)}</>}
           </>
         ) : (
           'not in the list of exploited vulnerabilities'
