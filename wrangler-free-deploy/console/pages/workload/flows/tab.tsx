@@ -36,7 +36,8 @@ export default function Flows({ workload }: TabProps) {
         <WindowPicker />
         <p class="faint">
           Edges with a new flow in the time window. A living pod never reports a flow twice: a connection without a new
-          flow may be in use.
+          flow may be in use. Flows to the address of a service count as flows to the workload behind it, where that is
+          one; the list of flows shows them under the service.
         </p>
       </div>
       <News callers={callers.reading.data} callees={callees.reading.data} workload={workload} />
