@@ -68,6 +68,20 @@ test('health without metrics shows the rest', { skip }, async () => {
   await page.context().close()
 })
 
+test('connections of the database that were not counted yet are not known', { skip }, async () => {
+  const { page, close } = await site.visit('nodes')
+  await page.route('**/metrics', (route) =>
+    route.fulfill({
+      contentType: 'text/plain',
+      body: 'broker_db_server_connections 0\nbroker_db_server_connections_max 0\n',
+    }),
+  )
+  await page.getByRole('link', { name: 'Health' }).click()
+  await page.getByText('Connections of the database').waitFor()
+  assert.match(await textOf(page, 'main'), /Connections of the database\s+\? of \?/)
+  await close()
+})
+
 test('gaps: all rows, page by page', { skip }, async () => {
   const report = await site.get<JsonAnswer<'/coverage'>>('/coverage?limit=1')
   for (const part of ['images', 'nodes'] as const) {

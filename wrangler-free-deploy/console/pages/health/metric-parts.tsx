@@ -58,6 +58,8 @@ export function Lags({ now: { metrics, atMs } }: MetricProps) {
   const followLag = value('broker_follow_lag_seconds')
   const edgesLag = value('broker_flow_edges_lag_seconds')
   const started = value('process_start_time_seconds')
+  // Both are 0 until the server was asked, a moment after the start.
+  const mostConnections = value('broker_db_server_connections_max') || null
   const isScarce = total !== null && free !== null && free < total * SCARCE
   return (
     <div class="cards">
@@ -112,8 +114,8 @@ export function Lags({ now: { metrics, atMs } }: MetricProps) {
           <Count value={value('broker_db_pool_idle')} /> of <Count value={value('broker_db_pool_max')} />
         </Pair>
         <Pair name="Connections of the database">
-          <Count value={value('broker_db_server_connections')} /> of{' '}
-          <Count value={value('broker_db_server_connections_max')} />
+          <Count value={mostConnections && value('broker_db_server_connections')} /> of{' '}
+          <Count value={mostConnections} />
         </Pair>
         <Pair name="As of">
           <Ago at={new Date(atMs).toISOString()} />
