@@ -77,6 +77,22 @@ describe('a cluster in which something needs a look', () => {
     assert.ok(denials.length > 0)
     await close()
   })
+
+  test('a filter that cannot leave values out says so, and hides no row', { skip }, async () => {
+    const denials = await site.get<JsonAnswer<'/seccomp/denials'>>('/seccomp/denials?limit=500')
+    const { page, close } = await site.visit('denials')
+    const field = page.getByRole('combobox', { name: 'Filter' })
+    await field.fill('namespace:!kube-system')
+    await field.press('Enter')
+    await page.getByRole('alert').getByText('A value of namespace cannot be left out here.').waitFor()
+    assert.equal(new URL(page.url()).search, '')
+    await page.goto(`${site.broker.url}/console/denials?namespace=!kube-system`)
+    await settled(page)
+    assert.match(await textOf(page, '[role=alert]'), /left out here, so !kube-system is ignored/)
+    assert.equal(await page.locator('.chip.excluded').count(), 0)
+    assert.equal(await page.locator('.table-frame tbody tr').count(), denials.length)
+    await close()
+  })
 })
 
 describe('a broker without any data', () => {

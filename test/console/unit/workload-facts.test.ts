@@ -8,7 +8,7 @@ import {
   type Profile,
   placeText,
 } from '../../../wrangler-free-deploy/console/pages/workload/words.ts'
-import { ctbArguments, findingsText, listFilter } from '../../../wrangler-free-deploy/console/pages/workloads/filter.ts'
+import { findingsText } from '../../../wrangler-free-deploy/console/pages/workloads/words.ts'
 import { verdictWord } from '../../../wrangler-free-deploy/console/parts/finding-words.ts'
 import { reasonText } from '../../../wrangler-free-deploy/console/parts/reason-words.ts'
 
@@ -94,12 +94,6 @@ test('each image once, those that run first', () => {
     ],
   )
   assert.equal(optionText(found[1]!), 'web: web:1 (earlier)')
-})
-
-test('the filters of the list go to the route and to ctb', () => {
-  const filter = listFilter(new URLSearchParams('namespace=shop&status=risk&search=&include_gone=true&other=1'))
-  assert.deepEqual(filter, { namespace: 'shop', status: 'risk', include_gone: true })
-  assert.deepEqual(ctbArguments(filter), ['workloads', '-n', 'shop', '--status', 'risk', '--include-gone', 'true'])
 })
 
 test('counts of findings', () => {

@@ -19,11 +19,11 @@ import {
   watchedContainers,
 } from '../../../wrangler-free-deploy/console/pages/workload/runtime/rows.ts'
 import { signerText } from '../../../wrangler-free-deploy/console/pages/workload/trust/words.ts'
+  decisionShort,
 import {
   fieldOfWord,
-  findingFilter,
-} from '../../../wrangler-free-deploy/console/pages/workload/vulnerabilities/filter.ts'
-import { decisionShort, useReason } from '../../../wrangler-free-deploy/console/pages/workload/vulnerabilities/words.ts'
+  useReason,
+} from '../../../wrangler-free-deploy/console/pages/workload/vulnerabilities/words.ts'
 import { factorText, percentText } from '../../../wrangler-free-deploy/console/parts/finding-words.ts'
 
 const workloadSide = { kind: 'workload', namespace: 'shop', name: null, workload: 'Deployment/web', ip: null } as const
@@ -61,9 +61,7 @@ test('an edge leads to its flows', () => {
   assert.equal(workloadOfSide(outside), null)
 })
 
-test('filters of findings: repeated ones become a list', () => {
-  const query = new URLSearchParams('tier=P0&tier=P1&kev=true&fixable=maybe&epss_min=0.5&tab=vulnerabilities')
-  assert.deepEqual(findingFilter(query), { tier: 'P0,P1', kev: true, epss_min: 0.5 })
+test('a word without a field finds its field of findings', () => {
   assert.deepEqual(['p0', 'CVE-2021-44228', 'critical', 'openssl'].map(fieldOfWord), [
     'tier',
     'vuln_id',

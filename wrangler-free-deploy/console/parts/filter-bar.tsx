@@ -7,6 +7,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useSettled } from '../hooks.ts'
 import { go, hrefWith, usePlace } from '../place.ts'
 import { Combobox, type Option } from './combobox.tsx'
+import { isExclusion } from './filter-values.ts'
 
 const TYPING_MS = 150
 /** Routes return at most this many completions. */
@@ -39,7 +40,10 @@ interface Suggestion extends Option {
 interface Given {
   readonly name: string
   readonly value: string
+  readonly canExclude: boolean
 }
+
+const cannotExclude = (name: string) => `A value of ${name} cannot be left out here`
 
 export function FilterBar({ fields, fieldOf }: FilterBarProps) {
   const { query } = usePlace()
@@ -49,7 +53,11 @@ export function FilterBar({ fields, fieldOf }: FilterBarProps) {
   const [edited, setEdited] = useState<Given | null>(null)
   const input = useRef<HTMLInputElement>(null)
   const { options, note } = useSuggestions(fields, text)
-  const given = fields.flatMap(({ name }) => query.getAll(name).map((value): Given => ({ name, value })))
+  const given = fields.flatMap(({ name, canExclude = false }) =>
+    query.getAll(name).map((value): Given => ({ name, value, canExclude })),
+  )
+  const ignored = given.find(({ value, canExclude }) => isExclusion(value) && !canExclude)
+  const said = fault ?? (ignored && `${cannotExclude(ignored.name)}, so ${ignored.value} is ignored.`)
   const isEdited = (one: Given) => one.name === edited?.name && one.value === edited.value
 
   const clear = () => {
@@ -126,9 +134,9 @@ export function FilterBar({ fields, fieldOf }: FilterBarProps) {
           Remove all
         </button>
       )}
-      {fault && (
+      {said && (
         <p class="fault" role="alert">
-          {fault}
+          {said}
         </p>
       )}
     </div>
@@ -137,7 +145,7 @@ export function FilterBar({ fields, fieldOf }: FilterBarProps) {
 
 /** An active filter: a click puts it back into the field, the cross removes it. */
 function Chip({
-  given: { name, value },
+  given: { name, value, canExclude },
   onEdit,
   onRemove,
 }: {
@@ -145,7 +153,7 @@ function Chip({
   onEdit: () => void
   onRemove: () => void
 }) {
-  const isExcluded = value.startsWith('!')
+  const isExcluded = canExclude && isExclusion(value)
   const said = isExcluded ? `not ${value.slice(1)}` : value
   return (
     <span class={isExcluded ? 'chip excluded' : 'chip'}>
@@ -196,11 +204,12 @@ function readWord(word: string, fields: readonly FilterField[], fieldOf: FilterB
   if (field === undefined) return `Say which field: ${fields[0]?.name}:${word}`
   const bare = value.replace(/^!/, '')
   if (bare === '') return `Say which ${field.name}.`
+  if (isExclusion(value) && !field.canExclude) return `${cannotExclude(field.name)}.`
   if (field.values === undefined) return { field, value }
   const known = field.values.find((one) => one.toLowerCase() === bare.toLowerCase())
   return known === undefined
     ? `${field.name} is one of ${field.values.join(', ')}.`
-    : { field, value: value.startsWith('!') ? `!${known}` : known }
+    : { field, value: isExclusion(value) ? `!${known}` : known }
 }
 
 function split(word: string): { name: string | null; value: string } {
@@ -216,7 +225,7 @@ interface Suggestions {
 function useSuggestions(fields: readonly FilterField[], text: string): Suggestions {
   const { name, value } = split(text)
   const field = fields.find((one) => one.name === name)
-  const isExcluded = value.startsWith('!')
+  const isExcluded = isExclusion(value)
   const prefix = isExcluded ? value.slice(1) : value
   const [found, setFound] = useState<{ for: string; values: readonly string[] }>({ for: '', values: [] })
   const wanted = field?.complete === undefined ? '' : `${field.name}:${prefix}`
@@ -256,7 +265,7 @@ function noteOf(
   isExcluded: boolean,
   isWaiting: boolean,
 ): string {
-  if (isExcluded) return `Leaves out: ${meaning}`
+  if (isExcluded) return canExclude ? `Leaves out: ${meaning}` : `${cannotExclude(name)}.`
   if (shown >= MANY) return `The first ${shown}; type on for others.`
   if (shown === 0 && !isWaiting && values === undefined)
     return `${meaning}. None is known that begins so; Enter takes it as it is.`

@@ -2,6 +2,9 @@
 import { read } from '../api/client.ts'
 import { usePlace } from '../place.ts'
 import type { FilterField } from './filter-bar.tsx'
+import { listFilter } from './filter-values.ts'
+
+export { flagsOf } from './filter-values.ts'
 
 const MAX_FOUND = 8
 
@@ -54,16 +57,5 @@ export function vulnerabilityFieldOf(word: string): string {
   return [SEVERITY, TIER, IN_USE].find(isOneOf)?.name ?? 'package'
 }
 
-/** The filter of the address under the names of the API. Lists of values are joined with commas. */
-export function useListFilter(fields: readonly FilterField[]): Readonly<Record<string, string>> {
-  const { query } = usePlace()
-  const given = fields.map(({ name }) => [name, query.getAll(name).join(',')] as const)
-  return Object.fromEntries(given.filter(([, value]) => value !== ''))
-}
-
-/** The same filter as flags of `ctb`. */
-export function flagsOf(filter: Readonly<Record<string, string>>): readonly string[] {
-  return Object.entries(filter).flatMap(([name, value]) =>
-    name === 'namespace' ? ['-n', value] : [`--${name.replaceAll('_', '-')}`, value],
-  )
-}
+/** The filter of the address, for a list with these fields. */
+export const useListFilter = (fields: readonly FilterField[]) => listFilter(usePlace().query, fields)

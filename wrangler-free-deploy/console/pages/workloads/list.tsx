@@ -1,16 +1,17 @@
 /** All workloads with their posture, as last computed by the job. */
-import { addressOf, type Item, type Params, read } from '../../api/client.ts'
+import { addressOf, type Item, type Params } from '../../api/client.ts'
 import { itemsOf, usePages } from '../../api/query.ts'
 import { FilterBar, type FilterField } from '../../parts/filter-bar.tsx'
 import { verdictWord } from '../../parts/finding-words.ts'
+import { flagsOf, NAMESPACE, useListFilter } from '../../parts/list-filter.ts'
 import { Empty, Shown } from '../../parts/states.tsx'
 import { VerdictBadge } from '../../parts/supply-chain.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
 import { Badge, Count, Workload } from '../../parts/text.tsx'
 import { Ago, localText } from '../../parts/time.tsx'
-import { href, usePlace } from '../../place.ts'
+import { href } from '../../place.ts'
 import { STATUS_TONES } from '../workload/words.ts'
-import { ctbArguments, findingsText, listFilter } from './filter.ts'
+import { findingsText } from './words.ts'
 import './workloads.css'
 
 const PATH = '/workloads'
@@ -20,18 +21,14 @@ const PAGE_ROWS = 100
 const SHOWN_SEVERITIES = 2
 
 type Listed = Item<typeof PATH>
+type Query = NonNullable<Params<typeof PATH>['query']>
 type Status = Listed['posture']['status']
 
 const STATUSES: readonly Status[] = ['risk', 'warn', 'ok', 'unknown']
 
 const FIELDS: readonly FilterField[] = [
   { name: 'search', meaning: 'a part of the name' },
-  {
-    name: 'namespace',
-    meaning: 'a namespace',
-    complete: async (prefix, signal) =>
-      (await read('/flows/hints', { query: { field: 'namespace', prefix } }, signal)).values,
-  },
+  NAMESPACE,
   {
     name: 'kind',
     meaning: 'the kind, exactly',
@@ -42,9 +39,8 @@ const FIELDS: readonly FilterField[] = [
 ]
 
 export default function Workloads() {
-  const { query } = usePlace()
-  const filter = listFilter(query)
-  const params: Params<typeof PATH> = { query: { ...filter, limit: PAGE_ROWS } }
+  const filter = useListFilter(FIELDS)
+  const params = { query: { ...filter, limit: PAGE_ROWS } as Query }
   const reading = usePages(PATH, params)
   const rows = itemsOf(reading)
   const isFiltered = Object.keys(filter).length > 0
@@ -65,7 +61,7 @@ export default function Workloads() {
               columns={COLUMNS}
               keyOf={({ namespace, kind, name }) => `${namespace}/${kind}/${name}`}
               paged={reading}
-              commands={{ ctb: ctbArguments(filter), url: addressOf(PATH, params) }}
+              commands={{ ctb: ['workloads', ...flagsOf(filter)], url: addressOf(PATH, params) }}
               empty={
                 isFiltered ? (
                   <Empty title="No workload matches">

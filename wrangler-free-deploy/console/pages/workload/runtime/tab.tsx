@@ -3,12 +3,12 @@ import { addressOf, type Params } from '../../../api/client.ts'
 import { useRead } from '../../../api/query.ts'
 import { isUnshipped, originText } from '../../../parts/file-words.ts'
 import { FilterBar, type FilterField } from '../../../parts/filter-bar.tsx'
+import { flagsOf, useListFilter } from '../../../parts/list-filter.ts'
 import { counted } from '../../../parts/plural.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge, Digest } from '../../../parts/text.tsx'
 import { Ago } from '../../../parts/time.tsx'
-import { usePlace } from '../../../place.ts'
 import type { TabProps } from '../index.tsx'
 import { wholeName } from '../name.ts'
 import type { Profile } from '../words.ts'
@@ -37,27 +37,17 @@ const fieldsOf = (profile: Profile): readonly FilterField[] => [
   { name: 'window_hours', meaning: 'hours that coverage is about', values: ['1', '24', '168'] },
 ]
 
-function runtimeFilter(query: URLSearchParams): RuntimeQuery {
-  const [container, kind, origin, hours] = ['container', 'kind', 'origin', 'window_hours'].map((name) =>
-    query.get(name),
-  )
-  return {
-    ...(container && { container }),
-    ...(kind && { kind: kind as NonNullable<RuntimeQuery['kind']> }),
-    ...(origin && { origin: origin as NonNullable<RuntimeQuery['origin']> }),
-    ...(hours && { window_hours: Number(hours) }),
-  }
-}
-
 export default function RuntimeTab({ workload, profile }: TabProps) {
   const { namespace, kind, name } = workload
-  const filter = runtimeFilter(usePlace().query)
-  const params = { path: { namespace, kind, name }, query: { ...filter, limit: SHOWN_FILES } }
+  const fields = fieldsOf(profile)
+  const filter = useListFilter(fields)
+  const params = { path: { namespace, kind, name }, query: { ...filter, limit: SHOWN_FILES } as RuntimeQuery }
   const reading = useRead(PATH, params)
-  const flags = Object.entries(filter).flatMap(([flag, value]) => [`--${flag.replaceAll('_', '-')}`, String(value)])
+  // The window is that of the coverage, and filters no file.
+  const isFiltered = Object.keys(filter).some((name) => name !== 'window_hours')
   return (
     <>
-      <FilterBar fields={fieldsOf(profile)} fieldOf={() => 'container'} />
+      <FilterBar fields={fields} fieldOf={() => 'container'} />
       <Shown reading={reading}>
         {(runtime) => {
           const rows = fileRows(runtime)
@@ -82,8 +72,8 @@ export default function RuntimeTab({ workload, profile }: TabProps) {
                   rows={rows}
                   keyOf={({ container, digest, kind, path }) => `${container} ${digest} ${kind} ${path}`}
                   columns={COLUMNS}
-                  commands={{ ctb: ['runtime', wholeName(workload), ...flags], url: addressOf(PATH, params) }}
-                  empty={<NoFiles runtime={runtime} isWhole={isWhole} isFiltered={flags.length > 0} />}
+                  commands={{ ctb: ['runtime', wholeName(workload), ...flagsOf(filter)], url: addressOf(PATH, params) }}
+                  empty={<NoFiles runtime={runtime} isWhole={isWhole} isFiltered={isFiltered} />}
                 />
               </section>
             </>

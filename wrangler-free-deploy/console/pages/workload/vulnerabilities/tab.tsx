@@ -1,7 +1,8 @@
 /** Vulnerabilities of an image of the workload, with their use and its reason. */
-import { addressOf } from '../../../api/client.ts'
+import { addressOf, type Params } from '../../../api/client.ts'
 import { itemsOf, usePages } from '../../../api/query.ts'
 import { FilterBar } from '../../../parts/filter-bar.tsx'
+import { flagsOf, useListFilter } from '../../../parts/list-filter.ts'
 import { counted } from '../../../parts/plural.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
 import { Table } from '../../../parts/table.tsx'
@@ -13,12 +14,13 @@ import type { Profile } from '../words.ts'
 import { FINDING_COLUMNS } from './columns.tsx'
 import { FindingSheet } from './detail.tsx'
 import { FINDING_FIELDS } from './fields.ts'
-import { ctbFlags, fieldOfWord, findingFilter } from './filter.ts'
 import { Reports } from './reports.tsx'
-import { findingKey } from './words.ts'
+import { fieldOfWord, findingKey } from './words.ts'
 
 const PATH = '/images/{digest}/vulnerabilities'
 const PAGE_ROWS = 100
+
+type FindingQuery = NonNullable<Params<typeof PATH>['query']>
 
 export default function Vulnerabilities({ profile }: TabProps) {
   const image = useImage(profile)
@@ -67,8 +69,8 @@ function Counts({ profile: { dimensions, workload } }: { profile: Profile }) {
 
 function Findings({ digest, name }: { digest: string; name: string }) {
   const { query } = usePlace()
-  const filter = findingFilter(query)
-  const params = { path: { digest }, query: { ...filter, limit: PAGE_ROWS } }
+  const filter = useListFilter(FINDING_FIELDS)
+  const params = { path: { digest }, query: { ...filter, limit: PAGE_ROWS } as FindingQuery }
   const reading = usePages(PATH, params)
   const rows = itemsOf(reading)
   const asked = query.get('finding')
@@ -93,7 +95,7 @@ function Findings({ digest, name }: { digest: string; name: string }) {
                 paged={reading}
                 onRow={(row) => go(hrefWith({ finding: findingKey(row) }))}
                 isSelected={(row) => row === opened}
-                commands={{ ctb: ['vulns', digest, ...ctbFlags(filter)], url: addressOf(PATH, params) }}
+                commands={{ ctb: ['vulns', digest, ...flagsOf(filter)], url: addressOf(PATH, params) }}
                 empty={
                   reports.length === 0 ? (
                     <Empty title="No report answers for this image">

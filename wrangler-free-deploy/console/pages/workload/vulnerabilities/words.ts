@@ -82,3 +82,10 @@ export function decisionShort(finding: Pick<Finding, 'decision' | 'decided'>): s
 /** Identifies a finding in the address: one vulnerability may be in several packages. */
 export const findingKey = ({ id, package: { name }, installedVersion }: Finding): string =>
   `${id} ${name} ${installedVersion}`
+
+/** The most likely field for a word without one. */
+export function fieldOfWord(word: string): string {
+  if (/^P[0-2]$|^background$/i.test(word)) return 'tier'
+  if (/^(CVE|GHSA|RHSA|DSA|ELSA|GO|PYSEC|RUSTSEC)-/i.test(word)) return 'vuln_id'
+  return /^(critical|high|medium|low)$/i.test(word) ? 'severity' : 'package'
+}
