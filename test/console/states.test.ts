@@ -84,7 +84,7 @@ const nodeRow = (page: Page) => page.getByRole('link', { name: 'node-1', exact: 
 
 /** Types a token and submits it by keyboard. */
 async function typeToken(page: Page, token: string, { keep = false } = {}): Promise<void> {
-  await page.keyboard.press('Tab')
+  await page.locator('input[type=password]:focus').waitFor()
   await page.keyboard.type(token)
   if (keep) {
     await page.keyboard.press('Tab')

@@ -1,11 +1,13 @@
 /** Asks for the read token. */
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { queries } from '../api/query.ts'
 import { currentToken, signIn, tokenSource } from '../api/session.ts'
 
 export function TokenPage() {
   const [text, setText] = useState('')
   const [remember, setRemember] = useState(false)
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => input.current?.focus(), [])
   if (tokenSource === 'proxy')
     return (
       <main class="sheet">
@@ -41,6 +43,7 @@ export function TokenPage() {
           Token
           {/* Not a password of this site: password managers should not offer to save it. */}
           <input
+            ref={input}
             type="password"
             autoComplete="off"
             value={text}
