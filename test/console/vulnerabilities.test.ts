@@ -102,6 +102,22 @@ test('a failed answer does not affect the other parts', { skip }, async () => {
   await page.context().close()
 })
 
+test('a namespace whose containers were left out is not called free of it', { skip }, async () => {
+  const { page, close } = await site.visit('')
+  await page.route('**/exposure*', async (route) => {
+    const answer = await route.fetch()
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), truncatedLists: ['workloads'] } })
+  })
+  await page.goto(`${site.broker.url}/console/vulnerability/${LOG4SHELL.id}?namespace=elsewhere`)
+  await settled(page)
+  assert.match(await textOf(page, 'main'), /No container of elsewhere is among these 200/)
+  await page.getByRole('link', { name: 'The list', exact: true }).click()
+  await page.waitForURL(`**/vulnerabilities?namespace=elsewhere&vuln_id=${LOG4SHELL.id}`)
+  await settled(page)
+  assert.match(await textOf(page, '.lead'), /^No running image is known in elsewhere\.$/)
+  await close()
+})
+
 test('few requests and bytes', { skip }, async () => {
   for (const path of ['vulnerabilities', `vulnerability/${LOG4SHELL.id}`, 'vulnerability/CVE-2024-5535'])
     await site.keepsBounds(path)

@@ -75,6 +75,7 @@ function NotScanned({ namespace }: { namespace: string | undefined }) {
   const totals = data?.images?.totals
   if (!totals) return null
   const { total, missing } = totals
+  if (total === 0) return <p class="lead">No running image is known{namespace && ` in ${namespace}`}.</p>
   return (
     <p class="lead">
       {missing.no_report === 0

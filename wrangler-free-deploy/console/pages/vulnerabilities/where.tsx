@@ -22,13 +22,14 @@ const VIA: Readonly<Record<Network['exposedVia'][number], string>> = {
 }
 
 interface WorkloadsProps {
+  readonly id: string
   readonly exposure: Exposure
   readonly windows: readonly { readonly hours: number; readonly label: string }[]
   readonly hours: number
   readonly commands: Commands
 }
 
-export function Workloads({ exposure, windows, hours, commands }: WorkloadsProps) {
+export function Workloads({ id, exposure, windows, hours, commands }: WorkloadsProps) {
   const namespace = usePlace().query.get('namespace')
   const rows = namespace === null ? exposure.workloads : exposure.workloads.filter((one) => one.namespace === namespace)
   const isCut = exposure.truncatedLists.includes('workloads')
@@ -51,7 +52,16 @@ export function Workloads({ exposure, windows, hours, commands }: WorkloadsProps
         keyOf={(one) => [one.clusterId, one.namespace, one.kind, one.name, one.container, one.imageDigest].join('/')}
         columns={CONTAINER_COLUMNS}
         commands={commands}
-        empty={<Empty title="No container is known that runs or ran such an image" />}
+        empty={
+          isCut && namespace !== null ? (
+            <Empty title={`No container of ${namespace} is among these 200`}>
+              Others were left out. <a href={href(['vulnerabilities'], { namespace, vuln_id: id })}>The list</a> counts
+              the workloads of {namespace} that run it.
+            </Empty>
+          ) : (
+            <Empty title="No container is known that runs or ran such an image" />
+          )
+        }
         tools={
           <label>
             Flows of the last{' '}
