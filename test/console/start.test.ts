@@ -93,6 +93,36 @@ describe('a cluster in which something needs a look', () => {
     assert.equal(await page.locator('.table-frame tbody tr').count(), denials.length)
     await close()
   })
+
+  test('the fields of the time window show distances and times without a zone', { skip }, async () => {
+    const { page, close } = await site.visit('', { timezone: 'Asia/Kolkata' })
+    const shown = async (query: string) => {
+      await page.goto(`${site.broker.url}/console/denials?${query}`)
+      await settled(page)
+      return page.getByLabel('From', { exact: true }).inputValue()
+    }
+    assert.equal(await shown('since=2026-11-29T10:00:00'), '2026-11-29T15:30')
+    assert.match(await shown('since=36h'), /^\d{4}-\d\d-\d\dT\d\d:\d\d$/)
+    await page.getByLabel('Time window').selectOption('24h')
+    await page.getByLabel('Time window').selectOption('custom')
+    assert.match(await page.getByLabel('From', { exact: true }).inputValue(), /^\d{4}-/)
+    await close()
+  })
+
+  test('a time that is typed into the window counts once', { skip }, async () => {
+    const { page, close } = await site.visit('denials?since=2026-11-29T10:00:00Z')
+    const before = await page.evaluate(() => history.length)
+    const from = page.getByLabel('From', { exact: true })
+    await from.focus()
+    // Month and day are the same in either order.
+    await page.keyboard.type('11112025')
+    assert.equal(new URL(page.url()).searchParams.get('since'), '2026-11-29T10:00:00Z')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**since=2025-11-11T10%3A00%3A00Z')
+    await page.getByLabel('To', { exact: true }).focus()
+    assert.equal(await page.evaluate(() => history.length), before + 1)
+    await close()
+  })
 })
 
 describe('a broker without any data', () => {

@@ -9,7 +9,6 @@ import {
   flowsQuery,
   newEdges,
   sideText,
-  sinceMs,
   workloadOfSide,
 } from '../../../wrangler-free-deploy/console/pages/workload/flows/edges.ts'
 import { capabilityRows } from '../../../wrangler-free-deploy/console/pages/workload/runtime/capability-rows.ts'
@@ -19,12 +18,13 @@ import {
   watchedContainers,
 } from '../../../wrangler-free-deploy/console/pages/workload/runtime/rows.ts'
 import { signerText } from '../../../wrangler-free-deploy/console/pages/workload/trust/words.ts'
-  decisionShort,
 import {
+  decisionShort,
   fieldOfWord,
   useReason,
 } from '../../../wrangler-free-deploy/console/pages/workload/vulnerabilities/words.ts'
 import { factorText, percentText } from '../../../wrangler-free-deploy/console/parts/finding-words.ts'
+import { momentMs } from '../../../wrangler-free-deploy/console/parts/moment.ts'
 
 const workloadSide = { kind: 'workload', namespace: 'shop', name: null, workload: 'Deployment/web', ip: null } as const
 const outside = { kind: 'external', namespace: null, name: null, workload: null, ip: '192.0.2.1' } as const
@@ -44,10 +44,10 @@ test('new edges are all known once an older flow was read', () => {
 })
 
 test('the start of a time window is absolute or relative', () => {
-  assert.equal(sinceMs('15m', SINCE), SINCE - 900_000)
-  assert.equal(sinceMs('2026-11-26T12:00:00Z', 0), SINCE)
-  assert.equal(sinceMs('2026-11-26T12:00:00', 0), SINCE)
-  assert.equal(sinceMs('yesterday', 0), null)
+  assert.equal(momentMs('15m', SINCE), SINCE - 900_000)
+  assert.equal(momentMs('2026-11-26T12:00:00Z', 0), SINCE)
+  assert.equal(momentMs('2026-11-26T12:00:00', 0), SINCE)
+  assert.equal(momentMs('yesterday', 0), Number.NaN)
 })
 
 test('an edge leads to its flows', () => {

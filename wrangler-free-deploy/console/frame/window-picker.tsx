@@ -1,5 +1,6 @@
 /** The time window: `since` and `until` in the address, as the API reads them. */
 import { useState } from 'preact/hooks'
+import { momentMs, zonedText } from '../parts/moment.ts'
 import { go, hrefWith, usePlace } from '../place.ts'
 
 const PRESETS = [
@@ -59,27 +60,28 @@ export function WindowPicker() {
   )
 }
 
+/** A changed time counts when the field is left or Enter is pressed: while a year is typed, each digit is a valid one. */
 function Moment({ name, label, value }: { name: 'since' | 'until'; label: string; value: string }) {
+  const shown = inputText(momentMs(value, Date.now()))
+  const take = ({ value: text, validity }: HTMLInputElement) => {
+    if (text === shown || validity.badInput) return
+    go(hrefWith({ [name]: text === '' ? '' : zonedText(Date.parse(text)), after: null }))
+  }
   return (
     <label>
       {label}{' '}
       <input
         type="datetime-local"
-        value={inputText(value)}
-        onChange={({ currentTarget }) => {
-          const date = new Date(currentTarget.value)
-          const text = Number.isNaN(date.getTime()) ? '' : date.toISOString().replace('.000Z', 'Z')
-          go(hrefWith({ [name]: text, after: null }))
-        }}
+        value={shown}
+        onBlur={({ currentTarget }) => take(currentTarget)}
+        onKeyDown={({ key, currentTarget }) => key === 'Enter' && take(currentTarget)}
       />
     </label>
   )
 }
 
-/** The value of a `datetime-local` field: local time without a zone. Empty for a relative time such as `7d`. */
-function inputText(value: string): string {
-  const ms = Date.parse(value)
+/** The value of a `datetime-local` field: local time without a zone. Empty for no time. */
+function inputText(ms: number): string {
   if (Number.isNaN(ms)) return ''
-  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000)
-  return local.toISOString().slice(0, 16)
+  return new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }

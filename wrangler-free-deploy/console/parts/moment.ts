@@ -23,6 +23,23 @@ export function toMs(at: string): number {
   return Date.parse(/(Z|[+-]\d\d:\d\d)$/.test(at) ? at : `${at}Z`)
 }
 
+const UNIT_MS: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: MS_PER_MINUTE,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+}
+
+/** A `since` or `until` of the address in milliseconds: a time, or a distance such as `7d`. NaN for any other text. */
+export function momentMs(text: string, nowMs: number): number {
+  const distance = /^(\d{1,9})([smhdw])$/.exec(text)
+  return distance === null ? toMs(text) : nowMs - Number(distance[1]) * UNIT_MS[distance[2]!]!
+}
+
+/** A time in UTC with its zone, in whole seconds. */
+export const zonedText = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
+
 /** `12 min` or `3 d`: the largest unit that fits. */
 export function durationText(ms: number): string {
   const step = STEPS.find((one) => ms >= one.ms) ?? STEPS.at(-1)!

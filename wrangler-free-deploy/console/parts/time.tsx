@@ -2,7 +2,7 @@
 import { useNow } from '../hooks.ts'
 import { durationText, localText, toMs, utcText } from './moment.ts'
 
-export { durationText, localText, toMs, utcText } from './moment.ts'
+export { durationText, localText, momentMs, toMs, utcText } from './moment.ts'
 
 /** Ages are updated at this interval. */
 const AGE_STEP_MS = 15_000

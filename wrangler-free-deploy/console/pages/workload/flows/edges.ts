@@ -18,20 +18,6 @@ export const peerOf = (edge: Edge, direction: Direction): Side => (direction ===
 export const isOf = ({ kind, namespace, workload }: Side, named: Named): boolean =>
   kind === 'workload' && namespace === named.namespace && workload === `${named.kind}/${named.name}`
 
-const MS_PER_SECOND = 1_000
-const DISTANCE_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 } as const
-
-/** A `since` of the address in milliseconds: a time, or relative such as `7d`. Null for any other text. */
-export function sinceMs(text: string, nowMs: number): number | null {
-  const distance = /^(\d{1,9})([smhdw])$/.exec(text)
-  if (distance !== null) {
-    const unit = distance[2] as keyof typeof DISTANCE_SECONDS
-    return nowMs - Number(distance[1]) * DISTANCE_SECONDS[unit] * MS_PER_SECOND
-  }
-  const ms = toMs(text)
-  return Number.isNaN(ms) ? null : ms
-}
-
 export interface NewEdges {
   readonly edges: readonly Edge[]
   /** False if unread edges may be new, too. */

@@ -5,11 +5,11 @@ import { useRead } from '../../../api/query.ts'
 import { useWindow, WindowPicker } from '../../../frame/window-picker.tsx'
 import { counted } from '../../../parts/plural.ts'
 import { Empty, Shown } from '../../../parts/states.tsx'
-import { Time } from '../../../parts/time.tsx'
+import { momentMs, Time } from '../../../parts/time.tsx'
 import { href } from '../../../place.ts'
 import type { TabProps } from '../index.tsx'
 import { type Named, wholeName } from '../name.ts'
-import { type Direction, newEdges, sinceMs } from './edges.ts'
+import { type Direction, newEdges } from './edges.ts'
 import { EdgeTable } from './table.tsx'
 
 const PATH = '/flows/edges'
@@ -105,7 +105,7 @@ function News({
     if (callers === undefined || callees === undefined) return null
     const now = Date.now()
     // An edge without a new flow in the window is not in the answer, so new edges are known only within the window.
-    const fromMs = (since === undefined ? null : sinceMs(since, now)) ?? now - NEW_MS
+    const fromMs = since === undefined ? now - NEW_MS : momentMs(since, now)
     const parts = [newEdges(callers, fromMs), newEdges(callees, fromMs)]
     return { edges: parts.flatMap(({ edges }) => edges), isWhole: parts.every(({ isWhole }) => isWhole) }
   }, [callers, callees, since])
