@@ -10,6 +10,9 @@ import { emptyDatabase } from './support/empty.ts'
 import { REFUSED, textOf, textsOf, visits } from './support/visit.ts'
 
 const skip = noBrowser
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const NOON = Date.parse('2026-11-20T12:57:00Z')
 const URGENT = 'tier=P0,P1&in_use=executed,loaded&running=true'
 
 describe('a cluster in which something needs a look', () => {
@@ -91,6 +94,19 @@ describe('a cluster in which something needs a look', () => {
     assert.match(await textOf(page, '[role=alert]'), /left out here, so !kube-system is ignored/)
     assert.equal(await page.locator('.chip.excluded').count(), 0)
     assert.equal(await page.locator('.table-frame tbody tr').count(), denials.length)
+    await close()
+  })
+
+  test('the day of denials moves on while the page is open', { skip }, async () => {
+    const { page, close } = await site.visit('')
+    const asked = (nowMs: number) => {
+      const since = new Date(Math.floor(nowMs / HOUR_MS) * HOUR_MS - DAY_MS).toISOString().replace('.000', '')
+      return page.waitForRequest((request) => new URL(request.url()).searchParams.get('since') === since)
+    }
+    await page.clock.install({ time: NOON })
+    await Promise.all([asked(NOON), page.reload()])
+    await settled(page)
+    await Promise.all([asked(NOON + 10 * HOUR_MS), page.clock.fastForward('10:00:00')])
     await close()
   })
 

@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { zonedSince } from '../../../wrangler-free-deploy/console/pages/denials/since.ts'
+import { sinceOf } from '../../../wrangler-free-deploy/console/pages/denials/since.ts'
 import { pairsOf } from '../../../wrangler-free-deploy/console/pages/nodes/pairs.ts'
 import { flagsOf, listFilter } from '../../../wrangler-free-deploy/console/parts/filter-values.ts'
 
 const NOW = Date.parse('2026-11-27T12:00:00Z')
 
-test('distances become times with a zone', () => {
-  assert.equal(zonedSince('24h', NOW), '2026-11-26T12:00:00Z')
-  assert.equal(zonedSince('2w', NOW), '2026-11-13T12:00:00Z')
-  assert.equal(zonedSince('2026-11-01T10:00:00.5+02:00', NOW), '2026-11-01T08:00:00Z')
-  for (const text of [null, '', 'yesterday', '5x']) assert.equal(zonedSince(text, NOW), null)
+test('denials are asked for from a full hour on, and older rows are left out', () => {
+  assert.deepEqual(sinceOf('24h', NOW), { asked: '2026-11-26T12:00:00Z', fromMs: NOW - 86_400_000 })
+  assert.deepEqual(sinceOf('15m', NOW), { asked: '2026-11-27T11:00:00Z', fromMs: NOW - 900_000 })
+  assert.equal(sinceOf('2026-11-01T10:00:00.5+02:00', NOW).asked, '2026-11-01T08:00:00Z')
+  assert.equal(sinceOf('2026-11-01T10:00:00', NOW).asked, '2026-11-01T10:00:00Z')
+  for (const text of [null, '']) assert.deepEqual(sinceOf(text, NOW), { asked: null, fromMs: 0 })
+})
+
+test('a window that is no time is sent as it is', () => {
+  for (const text of ['yesterday', '5x']) assert.deepEqual(sinceOf(text, NOW), { asked: text, fromMs: 0 })
 })
 
 test('the filters of a list go to the route and to ctb', () => {

@@ -1,6 +1,5 @@
 /** Syscalls that the kernel denied or logged because of a seccomp profile. */
-import { useMemo } from 'preact/hooks'
-import { type Answer, addressOf, type Params } from '../../api/client.ts'
+import { addressOf } from '../../api/client.ts'
 import { useRead } from '../../api/query.ts'
 import { FilterBar } from '../../parts/filter-bar.tsx'
 import { flagsOf, NAMESPACE, useListFilter } from '../../parts/list-filter.ts'
@@ -10,11 +9,8 @@ import { type Column, Table } from '../../parts/table.tsx'
 import { Count, Workload } from '../../parts/text.tsx'
 import { Ago, Time } from '../../parts/time.tsx'
 import { href, usePlace } from '../../place.ts'
-import { zonedSince } from './since.ts'
+import { type Denial, useDenials } from './use-denials.ts'
 import '../lists.css'
-
-type Denial = Answer<'/seccomp/denials'>[number]
-type Query = NonNullable<Params<'/seccomp/denials'>['query']>
 
 const KIND = {
   name: 'kind',
@@ -27,10 +23,9 @@ const MAX_ROWS = 500
 
 export default function Denials() {
   const filter = useListFilter(FIELDS)
-  const window = usePlace().query.get('since')
-  const since = useMemo(() => zonedSince(window, Date.now()), [window])
-  const asked = { query: { ...filter, ...(since !== null && { since }), limit: MAX_ROWS } as Query }
-  const reading = useRead('/seccomp/denials', asked)
+  const { query } = usePlace()
+  const { reading, asked } = useDenials(filter, query.get('since'), MAX_ROWS)
+  const { since } = asked.query
   return (
     <>
       <h1>Denials by the kernel</h1>
@@ -48,12 +43,12 @@ export default function Denials() {
               keyOf={({ id }) => String(id)}
               columns={COLUMNS}
               commands={{
-                ctb: ['seccomp', 'denials', ...flagsOf(filter), ...(since === null ? [] : ['--since', since])],
+                ctb: ['seccomp', 'denials', ...flagsOf(filter), ...(since === undefined ? [] : ['--since', since])],
                 url: addressOf('/seccomp/denials', asked),
               }}
               empty={
                 <Empty title="No denial is stored">
-                  {Object.keys(filter).length > 0 || since !== null
+                  {Object.keys(filter).length > 0 || since !== undefined
                     ? 'None matches the filter and the time window.'
                     : 'That says something only of nodes that watch for denials.'}
                 </Empty>

@@ -1,11 +1,22 @@
-/** A time with its zone, for routes that do not take relative times. */
+/** The beginning of the window of denials. Their route takes no relative times. */
+import { momentMs, zonedText } from '../../parts/moment.ts'
 
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+const HOUR_MS = 3_600_000
 
-/** Converts `24h` or a time to RFC 3339 in whole seconds. Null for no value and for any other text. */
-export function zonedSince(text: string | null, nowMs: number): string | null {
-  if (text === null || text === '') return null
-  const distance = /^(\d+)([smhdw])$/.exec(text)
-  const ms = distance === null ? Date.parse(text) : nowMs - Number(distance[1]) * UNIT_MS[distance[2]!]!
-  return Number.isNaN(ms) ? null : new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
+export interface Since {
+  /** The parameter of the request; null for none. */
+  readonly asked: string | null
+  /** Rows that were seen last before this time are not in the window. */
+  readonly fromMs: number
+}
+
+/**
+ * The broker is asked from a full hour on, so that the request stays the same for an hour. A text that is no time is
+ * sent as it is: the broker refuses it.
+ */
+export function sinceOf(text: string | null, nowMs: number): Since {
+  if (text === null || text === '') return { asked: null, fromMs: 0 }
+  const fromMs = momentMs(text, nowMs)
+  if (Number.isNaN(fromMs)) return { asked: text, fromMs: 0 }
+  return { asked: zonedText(Math.floor(fromMs / HOUR_MS) * HOUR_MS), fromMs }
 }

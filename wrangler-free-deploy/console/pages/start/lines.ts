@@ -54,7 +54,7 @@ type Vulnerabilities = JsonAnswer<'/vulnerabilities'>
 type Edges = JsonAnswer<'/flows/edges'>
 type Edge = Edges['items'][number]
 type Coverage = JsonAnswer<'/coverage'>
-type Denials = JsonAnswer<'/seccomp/denials'>
+type Denials = readonly JsonAnswer<'/seccomp/denials'>[number][]
 type Findings = JsonAnswer<'/compute/findings'>
 
 /** Parameters of `GET /vulnerabilities`, which are also the filter of the linked page. */
@@ -104,7 +104,8 @@ function edgeTarget({ from, to, verdict }: Edge, since: string): Target {
   }
 }
 
-const SINCE = '24h'
+/** The window of what is new. */
+export const SINCE = '24h'
 
 interface EdgeWords {
   readonly key: Part

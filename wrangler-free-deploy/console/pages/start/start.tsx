@@ -1,11 +1,11 @@
 /** The start page: findings that need attention, the most urgent first, and gaps. */
-import { useMemo } from 'preact/hooks'
 import type { Params } from '../../api/client.ts'
 import { type Reading, useRead } from '../../api/query.ts'
 import { counted } from '../../parts/plural.ts'
 import { Loading, Stale } from '../../parts/states.tsx'
 import { Badge } from '../../parts/text.tsx'
 import { href } from '../../place.ts'
+import { useDenials } from '../denials/use-denials.ts'
 import { EmptyBroker } from './empty-broker.tsx'
 import {
   denialsLine,
@@ -18,6 +18,7 @@ import {
   type Other,
   type Part,
   partialLine,
+  SINCE,
   silentLine,
   type Target,
   URGENT,
@@ -27,8 +28,6 @@ import {
 import '../lists.css'
 import './start.css'
 
-const HOUR_MS = 3_600_000
-const DAY_HOURS = 24
 const MAX_VULNERABILITIES = 100
 const MAX_EDGES = 200
 const MAX_DENIALS = 200
@@ -56,11 +55,7 @@ interface Read {
   readonly failed: Reading<unknown> | null
 }
 
-/** A day ago, rounded to the hour so that the request stays the same and its answer can be reused. */
-const dayAgo = () => new Date((Math.floor(Date.now() / HOUR_MS) - DAY_HOURS) * HOUR_MS).toISOString()
-
 export default function Start() {
-  const since = useMemo(dayAgo, [])
   const coverage = useRead('/coverage', { query: { limit: MAX_GAPS } })
   const vulnerabilities = useRead('/vulnerabilities', {
     query: {
@@ -70,9 +65,9 @@ export default function Start() {
       limit: MAX_VULNERABILITIES,
     } as unknown as VulnerabilityQuery,
   })
-  const edges = useRead('/flows/edges', { query: { since: '24h', verdict: ['!DROP'], limit: MAX_EDGES } })
-  const drops = useRead('/flows/edges', { query: { since: '24h', verdict: ['DROP'], limit: MAX_EDGES } })
-  const denials = useRead('/seccomp/denials', { query: { since, limit: MAX_DENIALS } })
+  const edges = useRead('/flows/edges', { query: { since: SINCE, verdict: ['!DROP'], limit: MAX_EDGES } })
+  const drops = useRead('/flows/edges', { query: { since: SINCE, verdict: ['DROP'], limit: MAX_EDGES } })
+  const { reading: denials } = useDenials({}, SINCE, MAX_DENIALS)
   const findings = useRead('/compute/findings', {})
   if (coverage.data !== undefined && isEmptyBroker(coverage.data)) return <EmptyBroker />
   const reads: Readonly<Record<Part, Read>> = {
