@@ -110,6 +110,16 @@ describe('a cluster in which something needs a look', () => {
     await close()
   })
 
+  test('denials say that the end of the window does not count, and refuse what is no time', { skip }, async () => {
+    const { page } = await site.visit('denials?since=2026-01-01T00:00:00Z&until=2026-01-02T00:00:00Z', {
+      allowed: REFUSED,
+    })
+    assert.match(await textOf(page, 'main'), /Only the beginning of the time window counts here/)
+    await page.goto(`${site.broker.url}/console/denials?since=bogus`)
+    await page.getByText(/The broker refused.*since/).waitFor()
+    await page.context().close()
+  })
+
   test('the fields of the time window show distances and times without a zone', { skip }, async () => {
     const { page, close } = await site.visit('', { timezone: 'Asia/Kolkata' })
     const shown = async (query: string) => {

@@ -30,6 +30,9 @@ export default function Denials() {
     <>
       <h1>Denials by the kernel</h1>
       <NotWatched />
+      {query.has('until') && (
+        <p class="note">Only the beginning of the time window counts here: denials up to now are listed.</p>
+      )}
       <FilterBar fields={FIELDS} fieldOf={(word) => (/^[A-Z]/.test(word) ? 'kind' : 'namespace')} />
       <Shown reading={reading}>
         {(rows) => (
