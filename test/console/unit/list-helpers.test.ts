@@ -7,15 +7,19 @@ import { flagsOf, listFilter } from '../../../wrangler-free-deploy/console/parts
 const NOW = Date.parse('2026-11-27T12:00:00Z')
 
 test('denials are asked for from a full hour on, and older rows are left out', () => {
-  assert.deepEqual(sinceOf('24h', NOW), { asked: '2026-11-26T12:00:00Z', fromMs: NOW - 86_400_000 })
-  assert.deepEqual(sinceOf('15m', NOW), { asked: '2026-11-27T11:00:00Z', fromMs: NOW - 900_000 })
+  assert.deepEqual(sinceOf('15m', NOW), {
+    asked: '2026-11-27T11:00:00Z',
+    exact: '2026-11-27T11:45:00Z',
+    fromMs: NOW - 900_000,
+  })
+  assert.equal(sinceOf('24h', NOW).asked, '2026-11-26T12:00:00Z')
   assert.equal(sinceOf('2026-11-01T10:00:00.5+02:00', NOW).asked, '2026-11-01T08:00:00Z')
   assert.equal(sinceOf('2026-11-01T10:00:00', NOW).asked, '2026-11-01T10:00:00Z')
-  for (const text of [null, '']) assert.deepEqual(sinceOf(text, NOW), { asked: null, fromMs: 0 })
+  for (const text of [null, '']) assert.deepEqual(sinceOf(text, NOW), { asked: null, exact: null, fromMs: 0 })
 })
 
 test('a window that is no time is sent as it is', () => {
-  for (const text of ['yesterday', '5x']) assert.deepEqual(sinceOf(text, NOW), { asked: text, fromMs: 0 })
+  for (const text of ['yesterday', '5x']) assert.deepEqual(sinceOf(text, NOW), { asked: text, exact: text, fromMs: 0 })
 })
 
 test('the filters of a list go to the route and to ctb', () => {

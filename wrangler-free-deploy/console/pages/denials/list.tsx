@@ -24,8 +24,8 @@ const MAX_ROWS = 500
 export default function Denials() {
   const filter = useListFilter(FIELDS)
   const { query } = usePlace()
-  const { reading, asked } = useDenials(filter, query.get('since'), MAX_ROWS)
-  const { since } = asked.query
+  const { reading, params } = useDenials(filter, query.get('since'), MAX_ROWS)
+  const { since } = params.query
   return (
     <>
       <h1>Denials by the kernel</h1>
@@ -47,7 +47,7 @@ export default function Denials() {
               columns={COLUMNS}
               commands={{
                 ctb: ['seccomp', 'denials', ...flagsOf(filter), ...(since === undefined ? [] : ['--since', since])],
-                url: addressOf('/seccomp/denials', asked),
+                url: addressOf('/seccomp/denials', params),
               }}
               empty={
                 <Empty title="No denial is stored">

@@ -14,14 +14,15 @@ type Query = NonNullable<Params<typeof PATH>['query']>
 
 export interface DenialsRead {
   readonly reading: Reading<readonly Denial[]>
-  readonly asked: { readonly query: Query }
+  /** The parameters with which a command returns the same rows. */
+  readonly params: { readonly query: Query }
 }
 
 /** The newest denials come first, so a limit leaves out none of the window in favour of older ones. */
 export function useDenials(filter: Omit<Query, 'since' | 'limit'>, since: string | null, limit: number): DenialsRead {
-  const { asked: from, fromMs } = sinceOf(since, useNow(STEP_MS))
-  const asked = { query: { ...filter, ...(from !== null && { since: from }), limit } }
-  const reading = useRead(PATH, asked)
+  const { asked, exact, fromMs } = sinceOf(since, useNow(STEP_MS))
+  const paramsFrom = (from: string | null) => ({ query: { ...filter, ...(from !== null && { since: from }), limit } })
+  const reading = useRead(PATH, paramsFrom(asked))
   const data = useMemo(() => reading.data?.filter(({ lastSeen }) => toMs(lastSeen) >= fromMs), [reading.data, fromMs])
-  return { reading: { ...reading, data }, asked }
+  return { reading: { ...reading, data }, params: paramsFrom(exact) }
 }
