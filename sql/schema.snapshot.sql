@@ -1418,6 +1418,7 @@ table public.unattributed_syscalls with (fillfactor=70)
   arches text[] not null
   sent_at timestamp without time zone not null
   received_at timestamp without time zone not null
+  is_cut boolean not null default false
   constraint unattributed_syscalls_pkey PRIMARY KEY (pod_name, pod_namespace, is_ambiguous)
   CREATE UNIQUE INDEX unattributed_syscalls_pkey ON public.unattributed_syscalls USING btree (pod_name, pod_namespace,
       is_ambiguous)

@@ -190,6 +190,24 @@ test('syscalls posted before their pod wait, and the workload of another pod of 
   assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
 })
 
+test('a pod whose waiting syscalls found no room is not complete once it is posted', async () => {
+  const long = Array.from({ length: 250 }, (_, i) => `z${String(i).padStart(62, '0')}`)
+  const more = ['openat', 'execve', ...Array.from({ length: 20 }, (_, i) => `zz_${i}_${'x'.repeat(30)}`)]
+  for (const [posts, level] of [
+    [[long], 'full'],
+    [[long, more], 'unknown'],
+    [[[...long, ...more]], 'unknown'],
+    [[long, more, ['read']], 'unknown'],
+  ] as const) {
+    const name = unique('web')
+    const of = { namespace: unique('ns') }
+    for (const names of posts) await send(name, 1, [...names])
+    await run(name, of, 'full', 2, { workload_name: undefined })
+    await run(name, of, 'full', 3)
+    assert.deepEqual(await captureOf(of), [level, level === 'full', `${name} ${level}`])
+  }
+})
+
 test('a late level is ignored, and the same level is still accepted when it is posted again', async () => {
   for (const [first, late] of [
     ['low', 'full'],

@@ -323,7 +323,7 @@ test('names above the limit are left out and counted: stored ones stay, then the
 
 test('names above the limit of bytes are left out and counted', async () => {
   const of = workload()
-  const long = Array.from({ length: 300 }, (_, i) => `${i}`.padEnd(64, 'x')).sort(byBytes)
+  const long = Array.from({ length: 300 }, (_, i) => `n${i}`.padEnd(64, 'x')).sort(byBytes)
   const before = await rejected()
   await pod(of, long)
   const room = Math.floor(MAX_UNION_BYTES / 65)
@@ -347,6 +347,35 @@ test('architectures above the limit are left out and counted', async () => {
   const { arches, syscalls, hash } = (await rowOf(of))!
   assert.deepEqual([arches, syscalls], [full.arches, 'read,write'])
   assert.equal(hash, fingerprint(['read', 'write'], full.arches))
+})
+
+test('a pod whose name or architecture found no room makes its workload incomplete, and names that no syscall has leave room for the others', async () => {
+  const exported = async ({ namespace, kind, name }: Workload) => {
+    const path = `/seccomp/profiles/${namespace}/${kind}/${name}/export?defaultAction=SCMP_ACT_KILL_PROCESS`
+    const { status, headers } = await app.get(path)
+    return [status, headers.get('x-kguardian-capture-level')]
+  }
+  const full = { capture_level: 'full' }
+  const numbers = Array.from({ length: 1_100 }, (_, i) => String(1_000 + i))
+  const many = workload()
+  const name = await run(unique('pod'), many, full)
+  await post(entry(name, numbers.slice(0, 256)))
+  assert.deepEqual(await exported(many), [200, 'full'])
+  await post(entry(name, numbers))
+  assert.deepEqual(await exported(many), [409, 'unknown'])
+  await post(entry(name, ['openat', '_llseek']))
+  assert.deepEqual(
+    (await rowOf(many))!.syscalls.split(',').filter((one: string) => !/^\d/.test(one)),
+    ['_llseek', 'openat'],
+  )
+  assert.deepEqual(await exported(many), [409, 'unknown'])
+
+  const wide = workload()
+  const other = await run(unique('pod'), wide, full)
+  for (let i = 0; i < MAX_ARCHES; i++) await post(entry(other, ['read'], { arch: `m${i}` }))
+  assert.deepEqual(await exported(wide), [200, 'full'])
+  await post(entry(other, ['read'], { arch: 'x86_64' }))
+  assert.deepEqual(await exported(wide), [409, 'unknown'])
 })
 
 test('one body may name pods of many workloads, and one pod several times', async () => {

@@ -20,7 +20,8 @@ begin
   )
   select json_agg(json_build_object('pod_name', d.pod_name, 'pod_namespace', d.pod_namespace, 'syscalls',
                                     string_to_array(d.syscalls, ','),
-                                    'arch', a.arch, 'time_stamp', d.sent_at, 'received_at', d.received_at))
+                                    'arch', a.arch, 'time_stamp', d.sent_at, 'received_at', d.received_at,
+                                    'is_cut', d.is_cut))
   into taken
   from deleted d
   cross join lateral unnest(d.arches) a(arch);

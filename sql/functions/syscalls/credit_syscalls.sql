@@ -1,6 +1,7 @@
 -- Attributes syscalls to the pods that sent them and adds them to the sets of their workloads, by namespace, workload
 -- and capture level at the time of sending. Entries with no single sender are kept in `unattributed_syscalls`, and the
--- contributions of their possible senders are marked doubtful. Returns how many names and architectures found no room,
+-- contributions of their possible senders are marked doubtful. So is the sender of kept entries of which some found no
+-- room (`is_cut`). Returns how many names and architectures found no room,
 -- how many entries are ambiguous between namespaces, and how many belong to no recently posted pod.
 -- Entries that add nothing are recognised by reading alone and take no lock. Workloads are locked in the order of their
 -- keys, after `unattributed_syscalls`.
@@ -12,6 +13,7 @@ declare
   max_skew  constant interval := '5 minutes';
   step      constant interval := '5 minutes';
   max_names constant integer := 1024;
+  max_arches constant integer := 16;
   max_bytes constant integer := 16384;
   news      json;
   waiting   json;
@@ -20,11 +22,12 @@ begin
   left_out := 0;
   with given as materialized (
     select i.n, i.pod_name, trimmed(i.pod_namespace) as pod_namespace, i.syscalls, i.arch,
-           coalesce(i.received_at, moment) as received_at,
+           coalesce(i.received_at, moment) as received_at, coalesce(i.is_cut, false) as is_cut,
            least(i.time_stamp, moment + max_skew) as sent_at
     from rows from (json_to_recordset(sent) as (
-           pod_name text, pod_namespace text, syscalls text[], arch text, time_stamp timestamp, received_at timestamp))
-         with ordinality i(pod_name, pod_namespace, syscalls, arch, time_stamp, received_at, n)
+           pod_name text, pod_namespace text, syscalls text[], arch text, time_stamp timestamp, received_at timestamp,
+           is_cut boolean))
+         with ordinality i(pod_name, pod_namespace, syscalls, arch, time_stamp, received_at, is_cut, n)
   ), resolved as materialized (
     select g.*, s.pod_namespace as sender_namespace, s.instance, s.workload_kind, s.workload_name, s.capture_level,
            s.is_moved, s.image_digests,
@@ -36,7 +39,7 @@ begin
   ), compared as (
     select r.*,
            c.pod_name is null
-             or r.namespaces > 1 and not c.is_doubtful
+             or (r.namespaces > 1 or r.is_cut) and not c.is_doubtful
              or r.namespaces = 1 and r.syscalls <> '{}' and (
                   array_to_string(r.syscalls, ',') <> c.syscalls and not r.syscalls <@ string_to_array(c.syscalls, ',')
                   or r.arch <> all (c.arches)
@@ -44,7 +47,7 @@ begin
                   or r.sent_at > c.seen_until + step) as is_news,
            r.syscalls <> '{}' and (r.namespaces <> 1 or not r.is_owned) as is_apart,
            u.pod_name is not null and r.syscalls <@ string_to_array(u.syscalls, ',') and r.arch = any (u.arches)
-             and r.sent_at <= u.sent_at + step as is_kept
+             and r.sent_at <= u.sent_at + step and not r.is_cut as is_kept
     from resolved r
     left join syscall_contribution c
       on r.is_owned and c.pod_name = r.pod_name and c.pod_namespace = r.sender_namespace and c.instance = r.instance
@@ -60,12 +63,12 @@ begin
            'arch', j.arch,
            'capture_level', j.capture_level, 'sent_at', j.sent_at, 'received_at', j.received_at, 'first_seen',
            j.first_seen,
-           'is_moved', j.is_moved, 'is_doubtful', j.namespaces > 1, 'image_digests', j.image_digests))
+           'is_moved', j.is_moved, 'is_doubtful', j.namespaces > 1 or j.is_cut, 'image_digests', j.image_digests))
            filter (where j.is_owned and j.is_news and (j.namespaces = 1 or j.syscalls <> '{}')),
          json_agg(json_build_object(
            'pod_name', j.pod_name, 'pod_namespace', j.kept_under, 'is_ambiguous', j.namespaces > 1, 'syscalls',
            j.syscalls, 'arch', j.arch,
-           'sent_at', j.sent_at, 'received_at', j.received_at))
+           'sent_at', j.sent_at, 'received_at', j.received_at, 'is_cut', j.is_cut))
            filter (where j.is_apart and not j.is_kept),
          count(distinct j.n) filter (where j.is_apart and j.namespaces > 1),
          count(distinct j.n) filter (where j.is_apart and j.namespaces = 0)
@@ -74,21 +77,29 @@ begin
 
   if waiting is not null then
     insert into unattributed_syscalls as u (pod_name, pod_namespace, is_ambiguous, syscalls, arches, sent_at,
-                                            received_at)
-    select w.pod_name, w.pod_namespace, w.is_ambiguous,
-           array_to_string(bounded_union('{}', string_to_array(string_agg(array_to_string(w.syscalls, ','), ','), ','),
-                                         max_names, max_bytes), ','),
-           array_agg(distinct w.arch), max(w.sent_at), min(w.received_at)
-    from json_to_recordset(waiting) as w(
-      pod_name text, pod_namespace text, is_ambiguous boolean, syscalls text[], arch text, sent_at timestamp,
-      received_at timestamp)
-    group by w.pod_name, w.pod_namespace, w.is_ambiguous
+                                            received_at, is_cut)
+    select w.pod_name, w.pod_namespace, w.is_ambiguous, array_to_string(k.syscalls, ','), k.arches, w.sent_at,
+           w.received_at, w.is_cut or not w.syscalls <@ k.syscalls or not w.arches <@ k.arches
+    from (select w.pod_name, w.pod_namespace, w.is_ambiguous,
+                 without_repeats(string_to_array(string_agg(array_to_string(w.syscalls, ','), ','), ',')) as syscalls,
+                 array_agg(distinct w.arch) as arches, max(w.sent_at) as sent_at, min(w.received_at) as received_at,
+                 bool_or(w.is_cut) as is_cut
+          from json_to_recordset(waiting) as w(
+            pod_name text, pod_namespace text, is_ambiguous boolean, syscalls text[], arch text, sent_at timestamp,
+            received_at timestamp, is_cut boolean)
+          group by w.pod_name, w.pod_namespace, w.is_ambiguous) w
+    cross join lateral (select bounded_union('{}', w.syscalls, max_names, max_bytes) as syscalls,
+                               bounded_union('{}', w.arches, max_arches, max_bytes) as arches) k
     order by w.pod_name, w.pod_namespace, w.is_ambiguous
     on conflict (pod_name, pod_namespace, is_ambiguous) do update set
-      syscalls    = case when octet_length(u.syscalls) + octet_length(excluded.syscalls) > max_bytes then u.syscalls
-                         else union_names(u.syscalls, excluded.syscalls) end,
-      arches      = bounded_union(u.arches, excluded.arches, 16, max_bytes),
-      sent_at     = greatest(u.sent_at, excluded.sent_at);
+      (syscalls, arches, sent_at, is_cut)
+        = (select array_to_string(k.syscalls, ','), k.arches, greatest(u.sent_at, excluded.sent_at),
+                  u.is_cut or excluded.is_cut
+                  or not string_to_array(u.syscalls, ',') || string_to_array(excluded.syscalls, ',') <@ k.syscalls
+                  or not u.arches || excluded.arches <@ k.arches
+           from (select bounded_union(string_to_array(u.syscalls, ','), string_to_array(excluded.syscalls, ','),
+                                      max_names, max_bytes) as syscalls,
+                        bounded_union(u.arches, excluded.arches, max_arches, max_bytes) as arches) k);
   end if;
 
   if news is not null then

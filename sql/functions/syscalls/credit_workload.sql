@@ -1,5 +1,5 @@
--- Adds what pods sent to the set of their workload; returns how many names and architectures found no room. Doubtful
--- entries add no names: their senders may have sent something that is not in the set.
+-- Adds what pods sent to the set of their workload; returns how many names and architectures found no room, which makes
+-- the pods doubtful: they may have sent something that is not in the set.
 -- Entries from before a reset stay out, also when they are sent again: up to `cut_at`, by the agent's clock, if the pod
 -- had sent something before; else up to the reset, if the pod was known before. Pods newer than the reset may have sent
 -- something in the minutes before they were known; older entries make them doubtful.
@@ -72,7 +72,7 @@ begin
          coalesce(array_agg(distinct s.arch) filter (where s.syscalls <> '{}'), '{}'),
          (array_agg(s.capture_level order by s.syscalls = '{}', s.sent_at desc, s.n desc))[1],
          (array_agg(s.sent_at order by s.syscalls = '{}', s.sent_at desc, s.n desc))[1],
-         bool_or(s.is_doubtful), case when bool_or(s.is_moved) then timestamp '-infinity' end, max(s.sent_at)
+         bool_or(s.is_doubtful) or left_out > 0, case when bool_or(s.is_moved) then timestamp '-infinity' end, max(s.sent_at)
   from rows from (json_to_recordset(accepted) as (
          pod_name text, instance text, syscalls text[], arch text, capture_level text, sent_at timestamp,
          is_moved boolean, is_doubtful boolean))
