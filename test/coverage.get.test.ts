@@ -321,6 +321,18 @@ describe('containers', () => {
     ])
   })
 
+  test('GET /coverage 200: a container beside an unwatched pod that was posted without containers is a gap', async () => {
+    const [namespace, digest] = [newNamespace(), newDigest()]
+    const [watched, unsaid] = [fresh(namespace, [container('app', digest)]), fresh(namespace, undefined)]
+    for (const post of [watched, unsaid]) await posts('/pod/spec', post)
+    await take(app, [heartbeat({ pod_namespace: namespace, pod_name: watched.pod_name, image_digest: digest })])
+    const [item] = (await part('containers', `namespace=${namespace}`)).items
+    assert.deepEqual(
+      [item.reason, item.reasonDetail.cause, item.reasonDetail.podName],
+      ['capture_gap', 'unwatched_pod', unsaid.pod_name],
+    )
+  })
+
   test('GET /coverage 200: a container whose image is not resolved has an empty digest', async () => {
     const [namespace, digest] = [newNamespace(), newDigest()]
     const pod = fresh(namespace, [

@@ -264,12 +264,30 @@ describe('live pods', () => {
       await gaps(on, 'dead', { is_dead: true }, null)
       await gaps(on, 'of another container', { running_containers: ['side'] }, null)
       await gaps(on, 'of none', { running_containers: [] }, null)
-      await gaps(on, 'nobody said', { running_containers: undefined }, null)
       await gaps(on, 'of another workload', { workload_name: 'other' }, null)
       await gaps(on, 'of another kind', { workload_kind: 'StatefulSet' }, null)
       await gaps(on, 'of another namespace', { pod_namespace: 'other' }, null)
       await gaps(on, 'of no namespace', { pod_namespace: null }, null)
       await gaps(on, 'half an owner', { workload_kind: null }, null)
+    }))
+
+  test('whose containers nobody said are a gap unless one of them is watched', () =>
+    frozen(async (on) => {
+      await instance(on)
+      const unsaid = { pod_name: 'web-1', running_containers: undefined }
+      await gaps(on, 'nobody watches it', unsaid)
+      await gaps(on, 'dead', { ...unsaid, is_dead: true }, null)
+      await gaps(on, 'of another workload', { ...unsaid, workload_name: 'other' }, null)
+      const heard = async (what: string, fields: Fields, expected: string | null) => {
+        await on`delete from runtime_coverage where pod_name <> 'web-0'`
+        await instance(on, { pod_name: 'web-1', ...fields })
+        await gaps(on, what, unsaid, expected)
+      }
+      await heard('on time', {}, null)
+      await heard('of another container', { container_name: 'side' }, null)
+      await heard('late', { image_digest: digest('other'), last: 961 }, 'capture_gap')
+      await heard('ended', { ended: true }, 'capture_gap')
+      await heard('of another cluster', { cluster_id: 'other' }, 'capture_gap')
     }))
 
   test('are watched if a heartbeat of that pod and container is on time and not its last', () =>

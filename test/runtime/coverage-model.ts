@@ -122,8 +122,10 @@ export function judge(
   const isAlone = pods.some(
     ({ name, isDead, running }) =>
       !isDead &&
-      running?.includes(container) &&
-      !instances.some((one) => one.pod === name && one.container === container && isFresh(heard(one).at(-1)!)),
+      (running === null || running.includes(container)) &&
+      !instances.some(
+        (one) => one.pod === name && (running === null || one.container === container) && isFresh(heard(one).at(-1)!),
+      ),
   )
   const checks: [reason: string, isFailed: boolean][] = [
     ['probes_missing', watched.some(({ last }) => !last.execProbe)],

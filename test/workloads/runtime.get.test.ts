@@ -456,7 +456,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/runtime 200: coverage names pods 
   assert.equal((await coverage()).silentPods, undefined, 'before they were swept')
   await sweep()
   await post('/pod/mark_dead', { pod_name: `${namespace}-told` })
-  await pod('back', 0)
+  await pod('back', 0, { containers: [] })
   const names = (...pods: string[]) => pods.map((name) => `${namespace}-${name}`)
   const { reason, silentPods, silentPodCount, windowHours, ...rest } = await coverage()
   assert.deepEqual([reason, silentPods, silentPodCount], ['capture_gap', names('late', 'silent'), 2])

@@ -7,7 +7,7 @@ interface Container {
 }
 
 /**
- * SQL: whether a live pod of the workload runs the container and nobody watches it, as in
+ * SQL: whether a live pod of the workload runs the container, or may, and nobody watches it, as in
  * docs/contract.md#runtime-coverage. The relation `a` has the `moment`. `offset 0` forces a look-up for each row.
  */
 export const UNTRACKED = ({ namespace, kind, name, container }: Container) => `exists (
@@ -22,9 +22,10 @@ export const UNTRACKED = ({ namespace, kind, name, container }: Container) => `e
               where ${kind} = 'Pod' and p.pod_name = ${name} and p.pod_namespace = ${namespace} and not p.is_dead
                 and (p.workload_kind is null or p.workload_name is null)
               offset 0) l
-            where ${container} = any (l.running_containers) and not exists (
+            where (l.running_containers is null or ${container} = any (l.running_containers)) and not exists (
               select from runtime_coverage t
-              where t.pod_namespace = ${namespace} and t.pod_name = l.pod_name and t.container_name = ${container}
+              where t.pod_namespace = ${namespace} and t.pod_name = l.pod_name
+                and (l.running_containers is null or t.container_name = ${container})
                 and t.cluster_id = 'primary' and not t.ended
                 and t.last_heartbeat >= a.moment - make_interval(secs => 3 * t.heartbeat_secs + 60)
               offset 0)

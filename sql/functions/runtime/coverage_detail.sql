@@ -89,12 +89,12 @@ begin
           and c.cluster_id = cluster
         order by c.ended, c.last_heartbeat desc, c.container_id
         limit 1) o on true
-      where container = any (l.running_containers)
+      where (l.running_containers is null or container = any (l.running_containers))
         and not exists (
           select from runtime_coverage c
-          where c.pod_namespace = namespace and c.pod_name = l.pod_name and c.container_name = container
-            and c.cluster_id = cluster and not c.ended
-            and is_heartbeat_current(c.last_heartbeat, c.heartbeat_secs)
+          where c.pod_namespace = namespace and c.pod_name = l.pod_name
+            and (l.running_containers is null or c.container_name = container)
+            and c.cluster_id = cluster and not c.ended and is_heartbeat_current(c.last_heartbeat, c.heartbeat_secs)
           offset 0)
       order by l.pod_name
       limit 1) u;

@@ -35,15 +35,16 @@ begin
     from pod p
     where of_kind = 'Pod' and p.pod_name = name and p.pod_namespace = namespace and not p.is_dead
       and (coalesce(trimmed(p.workload_kind), '') = '' or coalesce(trimmed(p.workload_name), '') = '')),
+  -- A null container stands for all: the pod runs nobody knows which, and nobody watches any of them.
   untracked as materialized (
     select distinct r.container
     from live l
-    cross join lateral unnest(l.running_containers) r(container)
+    cross join lateral unnest(coalesce(l.running_containers, '{null}')) r(container)
     -- The fence (`offset 0`) forces a lookup per row, whatever the planner estimates of an empty table.
     where not exists (
       select from runtime_coverage c
-      where c.pod_namespace = namespace and c.pod_name = l.pod_name and c.container_name = r.container
-            and c.cluster_id = cluster
+      where c.pod_namespace = namespace and c.pod_name = l.pod_name
+        and (r.container is null or c.container_name = r.container) and c.cluster_id = cluster
         and not c.ended and c.last_heartbeat >= moment - make_interval(secs => 3 * c.heartbeat_secs + 60)
       offset 0)),
   watched as (
@@ -85,7 +86,8 @@ begin
           select from unattributed_files(cluster, namespace, of_kind, name, w.container_name, w.image_digest, since))
                 then 'incomplete_paths'
       when w.is_late or w.has_gap or w.observed_since > since
-        or exists (select from untracked u where u.container = w.container_name) then 'capture_gap'
+        or exists (select from untracked u where u.container is null or u.container = w.container_name)
+                then 'capture_gap'
     end as reason) f
   order by w.container_name, w.image_digest;
 end
