@@ -29,7 +29,7 @@ async function workload(level = 'full', syscalls = ['read', 'ptrace']) {
   const namespace = `ns-${++made}`
   const path = `/seccomp/profiles/${namespace}/Deployment/web`
   const old = `old-${made}`
-  await run(namespace, old, level, Date.now() - 2 * MINUTE)
+  await run(namespace, old, level)
   const sent = entry(old, syscalls, Date.now() - MINUTE)
   await send(sent)
   return { namespace, path, old, sent }
@@ -134,6 +134,37 @@ test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: the reset also
   assert.equal(await namesOf(path), null)
   await send(entry(old, ['write'], Date.now() + 3 * MINUTE))
   assert.equal(await namesOf(path), 'write')
+})
+
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a syscall sent after the reset is in the set, however far off the clock of the agent', async () => {
+  for (const ahead of [-10, -1, 1, 3, 10, 60].map((minutes) => minutes * MINUTE)) {
+    const namespace = `off-${++made}`
+    const path = `/seccomp/profiles/${namespace}/Deployment/web`
+    const [old, silent] = [`off-${made}`, `silent-${made}`]
+    for (const name of [old, silent]) await run(namespace, name, 'full', Date.now() + ahead)
+    const sent = entry(old, ['read'], Date.now() + ahead)
+    await send(sent)
+    await reset(path)
+    if (ahead <= 3 * MINUTE) {
+      await send(sent)
+      assert.equal(await namesOf(path), null, `sent again: ${ahead}`)
+    }
+    await until('the clock moves', async () => Date.now() > afterReset)
+    await send(entry(old, ['ptrace'], Date.now() + ahead), entry(silent, ['bpf'], Date.now() + ahead))
+    assert.equal(await namesOf(path), 'bpf,ptrace', `${ahead}`)
+    assert.equal((await app.get(path)).json.captureComplete, true)
+  }
+})
+
+test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: the first syscalls of an older pod that come late stay out, and it is not complete', async () => {
+  const { namespace, path } = await workload()
+  const late = `late-first-${made}`
+  await run(namespace, late, 'full')
+  await reset(path)
+  await send(entry(late, ['bpf'], Date.now() - MINUTE))
+  await send(entry(late, ['write']))
+  assert.equal(await namesOf(path), 'write')
+  assert.equal((await app.get(path)).json.capture.level, 'unknown')
 })
 
 test('POST /seccomp/profiles/{namespace}/{kind}/{name}/reset 200: a new pod of a node with a clock that is behind loses nothing', async () => {

@@ -1,8 +1,9 @@
 -- Adds what pods sent to the set of their workload; returns how many names and architectures found no room, which makes
 -- the pods doubtful: they may have sent something that is not in the set.
 -- Entries from before a reset stay out, also when they are sent again: up to `cut_at`, by the agent's clock, if the pod
--- had sent something before; else up to the reset, if the pod was known before. Pods newer than the reset may have sent
--- something in the minutes before they were known; older entries make them doubtful.
+-- had sent something before; else up to the reset, if the pod was known before, by the agent's clock, too. Pods newer
+-- than the reset may have sent something in the minutes before they were known. Without a `cut_at`, entries that stay
+-- out make the pod doubtful: it counts as a pod that sent all of it after the reset.
 create or replace function credit_workload(of_namespace text, of_kind text, of_workload text, sent json,
                                            moment timestamp) returns integer
 language plpgsql
@@ -23,10 +24,10 @@ begin
     select s.*,
            stored.reset_at is null
              or s.received_at > stored.reset_at
-                and s.sent_at > coalesce(c.cut_at, stored.reset_at - case when s.first_seen < stored.reset_at
-                                         then interval '0' else max_skew end)
+                and s.sent_at > coalesce(c.cut_at, stored.reset_at + case when s.first_seen < stored.reset_at
+                                         then i.last_post - i.last_seen else -max_skew end, stored.reset_at)
              as is_in,
-           s.first_seen >= stored.reset_at and c.cut_at is null as is_new
+           c.cut_at is null as is_new
     from json_to_recordset(sent) as s(
       pod_name text, instance text, syscalls text[], arch text, capture_level text, sent_at timestamp,
       received_at timestamp,
@@ -34,6 +35,8 @@ begin
     left join syscall_contribution c
       on c.pod_name = s.pod_name and c.pod_namespace = of_namespace and c.instance = s.instance
      and c.workload_kind = of_kind and c.workload_name = of_workload
+    left join pod_instance i
+      on i.pod_name = s.pod_name and i.pod_namespace = of_namespace and i.instance = s.instance
   )
   select json_agg(json_build_object(
            'pod_name', j.pod_name, 'instance', j.instance, 'syscalls', case when j.is_in then j.syscalls else '{}' end,
@@ -72,7 +75,8 @@ begin
          coalesce(array_agg(distinct s.arch) filter (where s.syscalls <> '{}'), '{}'),
          (array_agg(s.capture_level order by s.syscalls = '{}', s.sent_at desc, s.n desc))[1],
          (array_agg(s.sent_at order by s.syscalls = '{}', s.sent_at desc, s.n desc))[1],
-         bool_or(s.is_doubtful) or left_out > 0, case when bool_or(s.is_moved) then timestamp '-infinity' end, max(s.sent_at)
+         bool_or(s.is_doubtful) or left_out > 0, case when bool_or(s.is_moved) then timestamp '-infinity' end,
+         max(s.sent_at)
   from rows from (json_to_recordset(accepted) as (
          pod_name text, instance text, syscalls text[], arch text, capture_level text, sent_at timestamp,
          is_moved boolean, is_doubtful boolean))

@@ -1,7 +1,7 @@
 -- Adds names and architectures to the set of a workload; returns how many found no room. Stored ones stay, then the
--- first by bytes are taken. Names that no syscall has (`isSyscallName` in lib/seccomp/names.ts) have little room, so that
--- a container that tries many numbers leaves room for the others. If nothing is added, nothing is written and no row is
--- locked; no names create no row.
+-- first by bytes are taken. Names that no syscall has (`isSyscallName` in lib/seccomp/names.ts) have little room, so
+-- that a container that tries many numbers leaves room for the others. If nothing is added, nothing is written and no
+-- row is locked; no names create no row.
 create or replace function grow_union(of_namespace text, of_kind text, of_workload text, names text[],
                                       archs text[]) returns integer
 language plpgsql

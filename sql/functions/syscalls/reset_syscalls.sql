@@ -1,10 +1,12 @@
 -- Restarts the observed set of a workload; returns since when it is observed, null if it never was. Entries sent before
--- stay out from then on (see `credit_workload`). A reset with a stored id is a retry and changes nothing; neither does
+-- stay out from then on (see `credit_workload`): by the clock of the agent, which is as far off as it was at the last
+-- post of the pod. A reset with a stored id is a retry and changes nothing; neither does
 -- a reset if nothing was observed since the last one.
 create or replace function reset_syscalls(of_namespace text, of_kind text, of_workload text, id uuid) returns timestamp
 language plpgsql
 as $$
 declare
+  max_skew constant interval := '5 minutes';
   stored workload_syscalls;
   moment timestamp;
 begin
@@ -37,8 +39,12 @@ begin
     syscalls    = '',
     arches      = '{}',
     is_doubtful = false,
-    cut_at      = greatest(moment, c.level_at, c.seen_until,
-                           (select s.time_stamp from pod_syscalls s where s.pod_name = c.pod_name))
+    cut_at      = greatest(coalesce((select moment + (i.last_post - i.last_seen) from pod_instance i
+                                     where i.pod_name = c.pod_name and i.pod_namespace = c.pod_namespace
+                                       and i.instance = c.instance), moment),
+                           c.level_at, c.seen_until,
+                           (select least(s.time_stamp, moment + max_skew) from pod_syscalls s
+                            where s.pod_name = c.pod_name))
   where c.pod_namespace = of_namespace and c.workload_kind = of_kind and c.workload_name = of_workload;
   return moment;
 end
