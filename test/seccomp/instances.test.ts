@@ -243,6 +243,54 @@ test('a pod that reuses a name does not complete what the previous pod sent', as
   assert.equal(await namesOf(of), 'read,write')
 })
 
+test('a pod that sent something before it was posted, under the name of another one, counts at its own level', async () => {
+  for (const [sent, level, captured] of [
+    [{ minute: 21, names: ['write'] }, 'low', ['low', false, 'low', 'full']],
+    [{ minute: 21, names: ['read'] }, 'low', ['low', false, 'low', 'full']],
+    [{ minute: 21, names: ['write'] }, undefined, ['unknown', false, 'unknown', 'full']],
+    [{ minute: 21, names: ['write'] }, 'full', ['full', true, 'full']],
+    [{ minute: 19, names: ['write'] }, 'low', ['full', true, 'full']],
+  ] as const) {
+    const name = unique('web')
+    const of = { namespace: unique('ns') }
+    await run(name, of, 'full', 1, { ...uid('a'), started_at: at(0) })
+    await send(name, 2, ['read'])
+    await send(name, sent.minute, [...sent.names])
+    await run(name, of, level, 22, { ...uid('b'), started_at: at(20) })
+    const [all, isComplete, ...levels] = captured
+    assert.deepEqual(await captureOf(of), [all, isComplete, ...levels.map((one) => `${name} ${one}`)])
+  }
+})
+
+test('a pod of another workload that sent something before it was posted is not complete, nor is one that did before a reset', async () => {
+  for (const workload of ['web', 'other']) {
+    const name = unique('web')
+    const of = { namespace: unique('ns') }
+    const next = { ...of, name: workload }
+    await run(name, of, 'full', 1, { ...uid('a'), started_at: at(0) })
+    await send(name, 2, ['read'])
+    await send(name, 21, ['execve'])
+    if (workload === 'web') assert.equal((await app.request('POST', `${pathOf(of)}/reset`)).status, 200)
+    await run(name, next, 'full', 62, { ...uid('b'), started_at: at(20) })
+    await send(name, 63, ['write'])
+    assert.equal(await namesOf(next), 'write')
+    assert.deepEqual(await captureOf(next), ['unknown', false, `${name} unknown`])
+  }
+})
+
+test('the last syscalls of a pod before a reset do not make the set complete for the pod that takes its name', async () => {
+  const name = unique('web')
+  const of = { namespace: unique('ns') }
+  await run(name, of, 'full', 1, { ...uid('a'), started_at: at(0) })
+  await send(name, 2, ['read'])
+  assert.equal((await app.request('POST', `${pathOf(of)}/reset`)).status, 200)
+  await send(name, 62, ['exit_group'])
+  await run(name, of, 'full', 63, { ...uid('b'), started_at: at(61) })
+  assert.deepEqual(await captureOf(of), ['unknown', false])
+  await send(name, 64, ['read'])
+  assert.deepEqual(await captureOf(of), ['full', true, `${name} full`])
+})
+
 test('pods without uids are distinguished by their start', async () => {
   const name = unique('web')
   const of = { namespace: unique('ns') }

@@ -1,7 +1,7 @@
 -- Records the pod instances behind posted names, each name once in the document, and attributes to them the syscalls
--- that were sent before they were known. A post belongs to the instance with its uid, else to the latest of the name
--- and namespace, unless that one started at another time. A pod that changes its workload counts as a new instance. A
--- null never overwrites a stored value.
+-- that were sent before they were known (see `attribute_syscalls`). A post belongs to the instance with its uid, else
+-- to the latest of the name and namespace, unless that one started at another time. A pod that changes its workload
+-- counts as a new instance. A null never overwrites a stored value.
 -- Nothing is written if only the time moved, by less than five minutes.
 create or replace function record_pod_instances(doc json, moment timestamp) returns void
 language plpgsql
