@@ -1893,6 +1893,8 @@ function public.is_interpreted_file(path text) returns boolean language sql immu
 
 function public.is_own_workload(container runtime_coverage) returns boolean language sql immutable parallel safe
 
+function public.is_owned(kind text, name text) returns boolean language sql immutable parallel safe
+
 function public.is_payload_unused(of_digest text, of_source text, days integer, grace_hours integer, window_secs
       integer) returns boolean language sql stable parallel safe
 

@@ -29,12 +29,11 @@ const workloads = (sql: Sql) => sql`
       union all
       select p.pod_namespace, p.workload_kind, p.workload_name, true, true
       from pod p
-      where not p.is_dead and p.pod_namespace is not null and p.workload_kind is not null
-        and p.workload_name is not null
+      where not p.is_dead and p.pod_namespace is not null and is_owned(p.workload_kind, p.workload_name)
       union all
       select p.pod_namespace, 'Pod', p.pod_name, false, true
       from pod p
-      where not p.is_dead and p.pod_namespace is not null and p.workload_kind is null) s
+      where not p.is_dead and p.pod_namespace is not null and not is_owned(p.workload_kind, p.workload_name)) s
     group by s.namespace, s.kind, s.name
     having bool_or(s.is_source)`
 

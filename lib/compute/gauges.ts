@@ -79,9 +79,11 @@ const containersWhere = (condition: string, limit: string) => `
 /** Of pods whose record names the workload; a bare pod is a workload of the kind `Pod` with its own name. */
 const OF_WORKLOAD = `exists (
       select from pod w
+      cross join lateral (
+        select case when is_owned(w.workload_kind, w.workload_name) then w.workload_kind else 'Pod' end as kind,
+               case when is_owned(w.workload_kind, w.workload_name) then w.workload_name else w.pod_name end as name) k
       where w.pod_name = l.pod_name and w.pod_namespace = l.namespace and coalesce(w.pod_uid, l.pod_uid) = l.pod_uid
-        and coalesce(w.workload_kind, 'Pod') = coalesce($2::text, w.workload_kind, 'Pod')
-        and coalesce(w.workload_name, w.pod_name) = coalesce($3::text, w.workload_name, w.pod_name)
+        and k.kind = coalesce($2::text, k.kind) and k.name = coalesce($3::text, k.name)
       offset 0)`
 
 /**

@@ -137,7 +137,7 @@ const WORKLOADS_SCANNED = (isScoped: boolean) => {
         (select p.pod_namespace, 'Pod', p.pod_name
          from pod p
          where ${from('p', `'Pod'`, 'p.pod_name')} and not p.is_dead and trimmed(p.pod_namespace) <> ''
-           and (coalesce(trimmed(p.workload_kind), '') = '' or coalesce(trimmed(p.workload_name), '') = '')
+           and not is_owned(p.workload_kind, p.workload_name)
          ${end})
         union
         (select distinct ${columns('c', KEYS.workloads)}

@@ -3,7 +3,7 @@ import { fixed, type Gate } from '../db/index.ts'
 import { BAD_REQUEST, CodedError, coded } from '../http/coded-errors.ts'
 import type { WorkloadKey } from './built.ts'
 
-// A pod that was posted without its workload counts as a workload of its own.
+// A pod without an owner is a workload of its own.
 const KNOWN = fixed<{ is_known: boolean }[]>(`
   with asked as materialized (select $1::text as namespace, $2::text as kind, $3::text as name)
   select exists (
@@ -17,7 +17,8 @@ const KNOWN = fixed<{ is_known: boolean }[]>(`
            where p.pod_namespace = a.namespace and p.workload_kind = a.kind and p.workload_name = a.name)
       or a.kind = 'Pod' and exists (
            select from pod p
-           where p.pod_name = a.name and p.pod_namespace = a.namespace and p.workload_kind is null)
+           where p.pod_name = a.name and p.pod_namespace = a.namespace
+             and not is_owned(p.workload_kind, p.workload_name))
       or exists (
            select from workload_profile_version v
            where v.pod_namespace = a.namespace and v.workload_kind = a.kind and v.workload_name = a.name) as is_known

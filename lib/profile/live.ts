@@ -10,5 +10,5 @@ export const isLive = (t: string): string => `
              limit 1), false)
    or ${t}.workload_kind = 'Pod' and coalesce((select true from pod p
              where p.pod_name = ${t}.workload_name and p.pod_namespace = ${t}.pod_namespace
-               and p.workload_kind is null and not p.is_dead
+               and not is_owned(p.workload_kind, p.workload_name) and not p.is_dead
              limit 1), false))`

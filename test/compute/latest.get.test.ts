@@ -214,7 +214,7 @@ describe('containers of a workload', () => {
   }
   const pod = (pod_name: string, fields: object) =>
     sql`insert into pod ${sql({ pod_name, pod_namespace: 'shop', pod_ip: '', pod_ips: '{}', time_stamp: '2026-01-01', node_name: 'n', is_dead: false, ...fields })}`
-  const names = ['api-1', 'api-2', 'api-of-before', 'bare', 'elsewhere', 'web-1', 'web-job']
+  const names = ['api-1', 'api-2', 'api-of-before', 'bare', 'elsewhere', 'half', 'nameless', 'web-1', 'web-job']
 
   beforeEach(async () => {
     await sql`truncate pod, pod_address`
@@ -228,6 +228,8 @@ describe('containers of a workload', () => {
     await pod('api-2', { ...of('Deployment', 'api'), pod_uid: 'uid-api-2' })
     await pod('api-of-before', { ...of('Deployment', 'api'), pod_uid: 'uid-of-another-pod' })
     await pod('bare', {})
+    await pod('half', { workload_kind: 'ReplicaSet', workload_name: ' ' })
+    await pod('nameless', { workload_name: 'x' })
     await pod('elsewhere', { ...of('Deployment', 'api'), pod_namespace: 'other' })
     await pod('web-1', of('Deployment', 'web'))
     await pod('web-job', of('Job', 'web'))
@@ -239,7 +241,11 @@ describe('containers of a workload', () => {
       ['kind=Deployment&workload=api', ['api-1', 'api-2'], ['node-1', 'node-2']],
       ['kind=Deployment', ['api-1', 'api-2', 'web-1'], ['node-1', 'node-2']],
       ['workload=web', ['web-1', 'web-job'], ['node-1']],
-      ['kind=Pod', ['bare'], ['node-2']],
+      ['kind=Pod', ['bare', 'half', 'nameless'], ['node-1', 'node-2']],
+      ['kind=Pod&workload=half', ['half'], ['node-1']],
+      ['workload=nameless', ['nameless'], ['node-1']],
+      ['kind=ReplicaSet', [], []],
+      ['workload=x', [], []],
       ['kind=Pod&workload=bare', ['bare'], ['node-2']],
       ['workload=bare&kind=%20', ['bare'], ['node-2']],
       ['kind=deployment', [], []],

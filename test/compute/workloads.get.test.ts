@@ -199,15 +199,18 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: pods that are gone c
   assert.deepEqual([got.containers[0].pods, got.containers[0].minutes], [3, 3])
 })
 
-test('GET /compute/workloads/{namespace}/{kind}/{name} 200: a bare pod is its own workload, and a pod without a uid is known by its name', async () => {
+test('GET /compute/workloads/{namespace}/{kind}/{name} 200: a pod without a whole owner is its own workload, and a pod without a uid is known by its name', async () => {
   const namespace = newNamespace()
   await pod(namespace, 'bare', { workload_kind: undefined, workload_name: undefined })
+  await pod(namespace, 'half', { workload_kind: 'ReplicaSet', workload_name: undefined })
+  await pod(namespace, 'blank', { workload_kind: ' ', workload_name: 'x' })
   await pod(namespace, 'nameless', { pod_obj: undefined })
   await store(namespace, [
-    observed({ pod: 'bare', at: day(0) }),
+    ...['bare', 'half', 'blank'].map((one) => observed({ pod: one, at: day(0) })),
     observed({ pod: 'nameless', at: day(0), container: 'n' }),
   ])
-  assert.deepEqual((await sizing(namespace, '', 'bare', 'Pod')).pods, { live: 1, liveUnobserved: 0, observed: 1 })
+  for (const one of ['bare', 'half', 'blank'])
+    assert.deepEqual((await sizing(namespace, '', one, 'Pod')).pods, { live: 1, liveUnobserved: 0, observed: 1 })
   const got = await sizing(namespace)
   assert.deepEqual(got.pods, { live: 1, liveUnobserved: 0, observed: 1 })
   assert.deepEqual(

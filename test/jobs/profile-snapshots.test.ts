@@ -75,6 +75,8 @@ describe('candidates', () => {
     await alive('kindless', { workload_kind: null })
     await alive('', { workload_kind: null, workload_name: null })
     await alive('nameless', { workload_name: null })
+    await alive('blank', { workload_kind: ' ' })
+    await alive('', {})
     await alive('nowhere', { pod_namespace: null })
     assert.equal(await count(), 4)
     assert.deepEqual(await run(), { outcome: 'done', rows: 4, batches: 2 })
@@ -96,12 +98,14 @@ describe('candidates', () => {
     assert.deepEqual(order, ['y', 'z', 'old', 'failed', 'new', 'recent-failure', 'gone-never', 'gone-old'])
   })
 
-  test('a bare pod of the inventory has a live pod, also where it was posted without a workload', async () => {
+  test('a bare pod of the inventory has a live pod, also where it was posted without a workload or with half of one', async () => {
     await inInventory('a-gone', 'Pod')
     await inInventory('bare', 'Pod')
+    await inInventory('half', 'Pod')
     await pod({ pod_name: 'bare', workload_kind: null, workload_name: null })
+    await pod({ pod_name: 'half', workload_kind: 'ReplicaSet', workload_name: '' })
     await run()
-    assert.deepEqual(order, ['bare', 'a-gone'])
+    assert.deepEqual(order, ['bare', 'half', 'a-gone'])
   })
 
   test('what another process attempts during a pass is not computed again', async () => {

@@ -302,6 +302,9 @@ describe('refusals', () => {
     await app.post('/pod/spec', podOf({ namespace: 'bare', name: 'bare-1', ip: '10.7.0.1' }))
     const { workload } = await read('bare', 'bare-1', 'Pod')
     assert.deepEqual([workload.transient, workload.pods.names], [true, ['bare-1']])
+    const half = { ...podOf({ namespace: 'bare', name: 'half-1', ip: '10.7.0.2' }), workload_kind: 'ReplicaSet' }
+    await app.post('/pod/spec', { ...half, workload_name: '' })
+    assert.deepEqual((await read('bare', 'half-1', 'Pod')).workload.pods.names, ['half-1'])
     await app.post('/pod/mark_dead', { pod_name: 'bare-1', pod_namespace: 'bare' })
     await sql`update pod set is_dead = true where pod_name = 'bare-1'`
     assert.deepEqual((await read('bare', 'bare-1', 'Pod')).workload.pods, { live: 0, names: [], truncated: false })

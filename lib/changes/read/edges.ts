@@ -45,7 +45,8 @@ const READ = fixed<Row[]>(`
     select k.n, p.pod_name
     from asked a
     cross join workloads k
-    join pod p on k.kind = 'Pod' and p.pod_name = k.name and p.pod_namespace = a.namespace and p.workload_kind is null),
+    join pod p on k.kind = 'Pod' and p.pod_name = k.name and p.pod_namespace = a.namespace
+              and not is_owned(p.workload_kind, p.workload_name)),
   rows as materialized (
     select k.n, ${columns}, e.first_seen_at, e.last_new_at, e.last_new_at <= a.since and ${MAY_LIVE} as may_live
     from asked a

@@ -20,7 +20,7 @@ export const UNTRACKED = ({ namespace, kind, name, container }: Container) => `e
               select p.pod_name, p.running_containers
               from pod p
               where ${kind} = 'Pod' and p.pod_name = ${name} and p.pod_namespace = ${namespace} and not p.is_dead
-                and (p.workload_kind is null or p.workload_name is null)
+                and not is_owned(p.workload_kind, p.workload_name)
               offset 0) l
             where (l.running_containers is null or ${container} = any (l.running_containers)) and not exists (
               select from runtime_coverage t

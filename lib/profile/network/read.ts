@@ -60,7 +60,8 @@ export const PODS = `
     union
     select p.pod_name, p.pod_uid, p.is_dead
     from asked a
-    join pod p on a.kind = 'Pod' and p.pod_name = a.name and p.pod_namespace = a.namespace and p.workload_kind is null)`
+    join pod p on a.kind = 'Pod' and p.pod_name = a.name and p.pod_namespace = a.namespace
+              and not is_owned(p.workload_kind, p.workload_name))`
 
 const ORDER = `is_ingress desc, protocol, length(port), port, peer_namespace, peer_workload_kind,
            coalesce(peer_workload_name, peer_name), ip, peer_kind`

@@ -29,7 +29,8 @@ as $$
       union all
       select p.pod_name, p.pod_uid, p.is_dead, p.time_stamp
       from pod p
-      where of_kind = 'Pod' and p.pod_name = of_name and p.pod_namespace = of_namespace and p.workload_kind is null) p
+      where of_kind = 'Pod' and p.pod_name = of_name and p.pod_namespace = of_namespace
+        and not is_owned(p.workload_kind, p.workload_name)) p
     order by p.is_dead, p.time_stamp desc, p.pod_name
     limit max_pods + 1),
   -- Pods of one name may follow each other, as those of a StatefulSet do.
@@ -43,7 +44,8 @@ as $$
       where i.pod_name = p.pod_name and i.pod_namespace = of_namespace
       offset 0) i
     where i.pod_uid <> ''
-      and (i.workload_kind = of_kind and i.workload_name = of_name or of_kind = 'Pod' and i.workload_kind is null)),
+      and (i.workload_kind = of_kind and i.workload_name = of_name
+           or of_kind = 'Pod' and not is_owned(i.workload_kind, i.workload_name))),
   found as materialized (
     select c.id, c.container, c.pod_uid, c.pod_name
     from (

@@ -11,5 +11,5 @@ as $$
   select p.pod_name, p.node_name, p.running_containers
   from pod p
   where kind = 'Pod' and p.pod_name = name and p.pod_namespace = namespace and not p.is_dead
-    and (coalesce(trimmed(p.workload_kind), '') = '' or coalesce(trimmed(p.workload_name), '') = '')
+    and not is_owned(p.workload_kind, p.workload_name)
 $$;

@@ -34,7 +34,7 @@ begin
     select p.pod_name, p.running_containers
     from pod p
     where of_kind = 'Pod' and p.pod_name = name and p.pod_namespace = namespace and not p.is_dead
-      and (coalesce(trimmed(p.workload_kind), '') = '' or coalesce(trimmed(p.workload_name), '') = '')),
+      and not is_owned(p.workload_kind, p.workload_name)),
   -- A null container stands for all: the pod runs nobody knows which, and nobody watches any of them.
   untracked as materialized (
     select distinct r.container
