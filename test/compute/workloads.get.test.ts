@@ -158,6 +158,26 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: every key in wire or
   )
 })
 
+test('GET /compute/workloads/{namespace}/{kind}/{name} 200: times are whole seconds, also of minutes that begin in a fraction', async () => {
+  const namespace = newNamespace()
+  await pod(namespace, 'web-1')
+  const at = new Date((day(0) - HOUR) * 1_000).toISOString().slice(0, 19)
+  for (const fraction of ['', '.500'])
+    await keep(app, [postedOf(namespace, observed({ pod: 'web-1', at: 0, cpuLimitMillis: fraction ? 900 : 1_000 }))], {
+      ts: `${at}${fraction}Z`,
+      resolution_secs: 60,
+    })
+  const [found] = (await sizing(namespace)).containers
+  assert.deepEqual([found.firstSeen, found.lastSeen], [`${at}Z`, `${at}Z`])
+  assert.deepEqual(
+    found.settings.map((one: Json) => [one.firstSeen, one.lastSeen, one.cpuLimitMillis]),
+    [
+      [`${at}Z`, `${at}Z`, 900],
+      [`${at}Z`, `${at}Z`, 1_000],
+    ],
+  )
+})
+
 test('GET /compute/workloads/{namespace}/{kind}/{name} 200: an unknown workload, and one without minutes, say so', async () => {
   const namespace = newNamespace()
   for (const [name, kind] of [['web'], ['we%'], ['web', 'Pod']] as const) {

@@ -212,7 +212,8 @@ as $$
           select json_agg(json_build_object(
             'cpuRequestMillis', t.cpu_request_millis, 'cpuLimitMillis', t.cpu_limit_millis,
             'memRequestBytes', t.mem_request, 'memLimitBytes', t.mem_limit,
-            'firstSeen', wire_time(t.first_ts) || 'Z', 'lastSeen', wire_time(t.last_ts) || 'Z', 'secs', t.secs,
+            'firstSeen', wire_time(date_trunc('second', t.first_ts)) || 'Z',
+            'lastSeen', wire_time(date_trunc('second', t.last_ts)) || 'Z', 'secs', t.secs,
             'pods', t.pods, 'cpuMaxMillis', t.cpu_max, 'memMaxBytes', t.mem_max, 'periods', t.periods,
             'throttled', t.throttled, 'oomKills', t.oom_kills)
             order by t.last_ts desc, t.newest_id desc, t.first_ts desc)
