@@ -441,9 +441,12 @@ describe('recommendation', () => {
     assert.deepEqual([found.add, found.unusedAdded], [[], ['KILL', 'MKNOD', 'net_raw']])
   })
 
-  test('GET /workloads/{namespace}/{kind}/{name}/capabilities 200: what is added in small letters is known', async () => {
-    const found = await recommended({ checks: [{ capability: 'CHOWN' }], security: { capabilitiesAdd: ['chown'] } })
-    assert.deepEqual(found.unusedAdded, [])
+  test('GET /workloads/{namespace}/{kind}/{name}/capabilities 200: what is added in small letters or with a prefix is known', async () => {
+    const found = await recommended({
+      checks: [{ capability: 'CHOWN' }, { capability: 'NET_ADMIN' }, { capability: 'CAP_41' }],
+      security: { capabilitiesAdd: ['chown', 'CAP_NET_ADMIN', 'cap_41', 'CAP_KILL', 'CAP_ALL'] },
+    })
+    assert.deepEqual(found.unusedAdded, ['CAP_KILL'])
   })
 
   test('GET /workloads/{namespace}/{kind}/{name}/capabilities 200: the newest running digest says what is added, any what is privileged', async () => {

@@ -95,8 +95,8 @@ function recommendation(
 const seen = (checks: readonly SeenChecks[], isOf: (one: SeenChecks) => boolean): SeenCapability[] =>
   checks.filter(isOf).map(({ capability, count, firstSeen, lastSeen }) => ({ capability, count, firstSeen, lastSeen }))
 
-/** The spelling of agents: container runtimes take any case. */
-const plain = (capability: string) => capability.toUpperCase()
+/** The spelling of agents: container runtimes take any case, and names with a prefix. */
+const plain = (capability: string) => capability.toUpperCase().replace(/^CAP_(?!\d+$)/, '')
 
 /** The latest time, null without any. */
 const latest = (times: readonly (string | null)[]) =>
