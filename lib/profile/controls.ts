@@ -1,7 +1,6 @@
 /** The controls of a workload, and whether it is ready for stricter ones (docs/contract.md#workload-profiles). */
 import type { Dimensions } from './posture.ts'
 import type { Profile } from './record/profile.ts'
-import { earliest } from './times.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
@@ -86,9 +85,9 @@ const SIGNED = {
   null: 'The signatures of the images that run are not known',
 }
 
-function trafficObserved({ peers }: Dimensions['network'], now: number): Profile['readiness'][number] {
+function trafficObserved({ coverage }: Dimensions['network'], now: number): Profile['readiness'][number] {
   const id = 'trafficObserved24h'
-  const first = earliest(peers.map(({ firstSeen }) => firstSeen))
+  const first = coverage.observedSince
   if (first === null) return { id, ok: false, message: 'No flow was seen' }
   const age = now - Date.parse(first)
   const [days, hours] = [Math.floor(age / DAY_MS), Math.floor((age % DAY_MS) / HOUR_MS)]

@@ -115,6 +115,29 @@ describe('what is not known', () => {
     )
   })
 
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 200: traffic is observed since the first flow, also of a peer that is not listed', async () => {
+    await app.post(
+      '/pod/spec',
+      podOf({ namespace: 'many', name: 'many-1', ip: '10.8.0.1', workload: 'Deployment/many' }),
+    )
+    await sql`
+      insert into flow_edge (id, traffic_type, pod_namespace, pod_workload_kind, pod_workload_name, traffic_in_out_ip,
+                             is_public, port, ip_protocol, decision, flows, pods, first_seen_at, last_new_at, counted_at)
+      select gen_random_uuid(), case n when 0 then 'EGRESS' else 'INGRESS' end, 'many', 'Deployment', 'many', '8.8.8.' || n,
+             true, '443', 'TCP', 'ALLOW', 1, 1, now() - case n when 0 then interval '3 days' else '1 minute' end, now(), now()
+      from generate_series(0, 200) n`
+    const { readiness, dimensions } = await read('many', 'many')
+    assert.ok(!dimensions.network.peers.some(({ direction }: { direction: string }) => direction === 'egress'))
+    assert.deepEqual(
+      [readiness[0]?.ok, readiness[0]?.message, dimensions.network.coverage.observedSince?.slice(0, 10)],
+      [
+        true,
+        'Flows are seen for 3 day(s) and 0 hour(s)',
+        new Date(Date.now() - 3 * 86_400_000).toISOString().slice(0, 10),
+      ],
+    )
+  })
+
   test('GET /workloads/{namespace}/{kind}/{name}/profile 200: while the stored flows are counted for the first time, that is the reason, and no version is made', async () => {
     const own = await startApp()
     await own.post('/pod/spec', webOf('early'))

@@ -44,7 +44,7 @@ export function judgeNetwork({
       coverage: {
         level,
         fraction: null,
-        observedSince: earliest(peers.map(({ firstSeen }) => firstSeen)),
+        observedSince: earliest(edges.map(({ first_seen }) => first_seen)),
         note: isSeen ? `Flows that the pods of the workload reported (${livePods} live)` : 'No flow was seen',
       },
       reasons: reasonsOf({ isSeen, areFlowsCounted, audit, truncated, edges: edges.length }),
