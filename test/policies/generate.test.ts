@@ -4,6 +4,7 @@ import test from 'node:test'
 import type { Connection, Facts } from '../../lib/policies/facts.ts'
 import type { MakeOptions } from '../../lib/policies/make/policy.ts'
 import { parsePolicies } from '../../lib/policies/parse.ts'
+import { Trial } from '../../lib/policies/trial.ts'
 import { jsonOf, make, pods, seen, service, yamlOf } from './generate-facts.ts'
 
 const WEB = pods('shop/Deployment/web', { app: 'web' }, { selectorLabels: { app: 'web' } })
@@ -183,6 +184,42 @@ test('a broader rule replaces narrower ones, and their notes', async () => {
   })
   assert.deepEqual(egress, [{ to: [{ podSelector: { matchLabels: { app: 'front' } } }], ports: [tcp(8080)] }])
   assert.deepEqual(notes, [])
+})
+
+for (const format of ['kubernetes', 'cilium'] as const)
+  test(`a rule is not left out because of one that is left out itself, ${format}`, async () => {
+    const variant = (name: string, track: string, selectorLabels: Record<string, string>) =>
+      pods(`shop/Deployment/${name}`, { app: 'front', track }, { selectorLabels })
+    const facts: Facts = {
+      pods: [
+        ...[WEB, variant('front', 'stable', { app: 'front' })],
+        variant('canary', 'canary', { app: 'front', track: 'canary' }),
+      ],
+      services: [service('shop/front', { app: 'front', track: 'stable' }, '80:8080')],
+      connections: [to('service shop/front 80'), to('shop/Deployment/front 8080'), to('shop/Deployment/canary 8080')],
+    }
+    const policies = await parsePolicies(await yamlOf('shop/Deployment/web', facts, { format }), 'yaml')
+    const edges = await new Trial(policies, facts).edges()
+    assert.deepEqual(
+      edges.map(({ to, verdict }) => ({ to: (to as { name: string }).name, verdict })),
+      [
+        { to: 'front', verdict: 'allowed' },
+        { to: 'canary', verdict: 'allowed' },
+      ],
+    )
+  })
+
+test('an address never stands for the labels of pods, which have another one after a restart', async () => {
+  const db = pods('shop/StatefulSet/db', { app: 'db' }, { selectorLabels: { app: 'db' }, ips: ['10.1.0.5'] })
+  for (const [cidr, block, ip] of [
+    ['exact', '10.1.0.5/32', '10.1.0.5'],
+    ['24', '10.1.0.0/24', '10.1.0.9'],
+  ] as const) {
+    const connections = [to('shop/StatefulSet/db 5432'), to(`unresolved ${ip} 5432`)]
+    const { egress } = await web({ pods: [WEB, db], connections }, { cidr })
+    const peers = [{ podSelector: { matchLabels: { app: 'db' } } }, { ipBlock: { cidr: block } }]
+    assert.deepEqual(egress.at(-1), { to: peers, ports: [tcp(5432)] })
+  }
 })
 
 test('a peer that cannot be told from another one: a note names the other', async () => {

@@ -33,6 +33,7 @@ function renamed(known: Facts): Facts {
       /"10\.1\.(\d+)\.(\d+)"/g,
       (_, a, b) => `"10.${100 + (runs >> 8)}.${runs & 255}.${Number(a) * 10 + Number(b)}"`,
     )
+    .replace(/"fd10::/g, `"fd10:${runs.toString(16)}::`)
   return JSON.parse(text)
 }
 
@@ -49,7 +50,7 @@ async function post(known: Facts): Promise<void> {
       workload: `${workload.kind}/${workload.name}`,
       ...(selectorLabels === null ? {} : { selector: selectorLabels }),
       ports: Object.entries(namedPorts ?? {}).map(([name, containerPort]) => ({ name, containerPort })),
-      more: { is_dead: !isLiving },
+      more: { is_dead: !isLiving, pod_ips: ips },
     })
   })
   const ipOfService = new Map(known.services.map((one, n) => [one.name, `10.96.${runs % 250}.${n}`]))

@@ -34,6 +34,10 @@ const RANKS = { pods: 0, external: 1, unresolved: 2, node: 3, nodes: 4, apiserve
 const rankOf = ({ peer, port }: Pair) =>
   (typeof port.port === 'string' ? 10 : 0) + (peer.type === 'pods' && peer.isService ? 6 : RANKS[peer.type])
 
+/** Pods have other addresses after a restart, so no block stands for their labels. */
+const outlasts = (other: Entry, { pair: { peer } }: Entry): boolean =>
+  peer.type !== 'pods' || !('block' in other.pair.peer)
+
 /**
  * The pairs without those of which every connection is allowed by another one. In what is left, each pair allows a
  * connection that no other one does.
@@ -48,6 +52,7 @@ export async function pruned(
   const rules = pairs
     .map((pair) => ({
       pair,
+      connections: [...pair.connections],
       key: JSON.stringify([peerKey(pair.peer), pair.port]),
       rule: {
         path: '',
@@ -69,21 +74,33 @@ export async function pruned(
     )
   for (const one of rules) {
     if (slice.isOver) await slice.next()
-    const isCovered = (connection: Connection) => {
+    const coverOf = (connection: Connection) => {
       const ends = {
         from: topology.podsOf(connection.from),
         to: topology.targetsOf(connection),
         protocol: connection.protocol,
       }
-      return candidates.of(ends, direction).some((other) => other !== one && kept.has(other) && allows(other, ends))
+      const mayCover = (other: Entry) => other !== one && kept.has(other) && outlasts(other, one)
+      return candidates.of(ends, direction).findLast((other) => mayCover(other) && allows(other, ends))
     }
-    if (one.pair.connections.every(isCovered)) kept.delete(one)
+    const covers: Entry[] = []
+    for (const connection of one.connections) {
+      const cover = coverOf(connection)
+      if (cover === undefined) break
+      covers.push(cover)
+    }
+    if (covers.length < one.connections.length) continue
+    kept.delete(one)
+    // The cover may be asked later: it must not be left out while it is the last one that allows these.
+    for (const [i, cover] of covers.entries()) cover.connections.push(one.connections[i]!)
   }
   return [...kept].map(({ pair }) => pair)
 }
 
 interface Entry {
   readonly pair: Pair
+  /** Its own, and those of pairs that were left out because of it. */
+  readonly connections: Connection[]
   readonly rule: Rule
 }
 
