@@ -158,10 +158,30 @@ test('a note counts addresses, also where networks are named', async () => {
 test('networks are never shorter than 8 bits: all addresses but private ones instead', async () => {
   const connections = Array.from({ length: 30 }, (_, i) => to(`external ${1 + i * 7}.1.1.1 443`))
   const { egress } = await web({ connections })
-  const except = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16']
+  const except = ['10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16']
   assert.deepEqual(egress, [{ to: [{ ipBlock: { cidr: '0.0.0.0/0', except } }], ports: [tcp(443)] }])
   const { egress: cilium } = await web({ connections }, { format: 'cilium' })
   assert.match(JSON.stringify(cilium), /"toCIDRSet":\[\{"cidr":"0\.0\.0\.0\/0","except":\["10\.0\.0\.0\/8"/)
+})
+
+test('networks that cover external addresses leave out the private ones in them', async () => {
+  const pairs = ['172.217.16.14', '172.64.155.9', '100.20.1.1', '100.200.1.1', '192.0.78.9', '192.229.1.1']
+  const others = Array.from({ length: 22 }, (_, i) => `${20 + i}.5.5.5`)
+  const connections = [...pairs, ...others].map((ip) => from(`external ${ip} 443`))
+  const exceptions = async (format: 'kubernetes' | 'cilium') => {
+    const text = JSON.stringify((await web({ connections }, { format })).ingress)
+    return [...text.matchAll(/"cidr":"([^"]*)","except":(\[[^\]]*\])/g)].map(([, cidr, except]) => [
+      cidr,
+      JSON.parse(except!),
+    ])
+  }
+  const found = [
+    ['100.0.0.0/8', ['100.64.0.0/10']],
+    ['172.0.0.0/8', ['172.16.0.0/12']],
+    ['192.0.0.0/8', ['192.168.0.0/16']],
+  ]
+  assert.deepEqual(await exceptions('kubernetes'), found)
+  assert.deepEqual(await exceptions('cilium'), found)
 })
 
 test('four ephemeral ports of a peer are named, five are all ports of the protocol', async () => {

@@ -1,5 +1,5 @@
 import type { Slice } from '../../event-loop/slices.ts'
-import { textOfBlock } from '../block.ts'
+import { hasBlock, parseBlock, textOfBlock } from '../block.ts'
 import { type DirectionName, type EvaluatedEnd, matchRule, type PodEnd } from '../evaluate.ts'
 import type { Connection } from '../facts.ts'
 import { NAMESPACE_NAME, type Peer, type Policy, type PortRange, type Rule } from '../policy.ts'
@@ -7,12 +7,15 @@ import type { Target, Topology } from '../topology.ts'
 import { asSelector } from './labels.ts'
 import { type Pair, peerKey, type RulePeer, type RulePort } from './peers.ts'
 
-/** Private networks are no external addresses, however wide a block is. */
-export const PRIVATE = { 4: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'], 6: ['fc00::/7'] }
+/** Private, shared and link-local networks have no external addresses, however wide a block is. */
+const PRIVATE = [
+  ...['10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
+  ...['fc00::/7', 'fe80::/10'],
+].map((cidr) => parseBlock(cidr)!)
 
-/** The networks that a block does not mean. */
+/** The networks that a block does not mean: those inside it. */
 export const exceptOf = ({ block }: RulePeer & { type: 'node' | 'external' | 'unresolved' }): readonly string[] =>
-  block.bits === 0 ? PRIVATE[block.family] : []
+  PRIVATE.filter((one) => hasBlock(block, one)).map(textOfBlock)
 
 const evaluatedPeer = (peer: RulePeer, isForPods: boolean): Peer => {
   if (peer.type === 'nodes') return { kind: 'nodes' }
