@@ -73,6 +73,22 @@ for (const [what, known, says] of [
     assert.deepEqual(notes, [`LEFT OUT: egress to service shop/x: ${says}`])
   })
 
+test('a workload is as old as its own first flow or post, not as the service in front of it', async () => {
+  const v2 = pods('shop/Deployment/api-v2', { app: 'api', track: 'v2' })
+  const old = { firstSeenAt: '2025-11-01T00:00:00' }
+  const throughService = seen('shop/Deployment/web > service shop/api 80', old)
+  const gapsOf = async (connections: Connection[], since: string | null) => {
+    const facts = { pods: [WEB, v2], services: [service('shop/api', { app: 'api' }, '80:8080')], connections }
+    return (await make('shop/Deployment/api-v2', facts, {}, { since })).gaps
+  }
+  const since = '2026-01-31T12:00:00'
+  const young = [`observed since ${since}, which is less than 7 days`]
+  assert.deepEqual(await gapsOf([throughService], since), young)
+  for (const own of ['web > shop/Deployment/api-v2', 'api-v2 > external 1.1.1.1', 'api-v2 > service shop/api'])
+    assert.deepEqual(await gapsOf([throughService, seen(`shop/Deployment/${own} 80`, old)], since), [], own)
+  assert.deepEqual(await gapsOf([throughService], null), [], 'nothing else is known')
+})
+
 test('ends that nobody can name are left out, with the reason', async () => {
   const { ingress, egress, notes } = await web({
     services: [service('shop/api', { app: 'api' }, '80:8080')],

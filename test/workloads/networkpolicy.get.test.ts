@@ -49,7 +49,7 @@ test('GET /workloads/{namespace}/{kind}/{name}/networkpolicy 200: what was seen 
     'egress 93.184.216.34/32:443/TCP',
     'egress db:5432/TCP',
   ])
-  const coredns = await get('kube-system/Deployment/coredns', '?output=json&direction=ingress')
+  const coredns = await get('kube-system/Deployment/coredns', '?output=json&direction=ingress&min_days=0')
   assert.deepEqual(rulesOf(coredns.json), ['ingress shop/web:53/UDP'], 'agents report no ingress of UDP')
   assert.deepEqual(coredns.json.spec.policyTypes, ['Ingress'])
 })
@@ -194,8 +194,9 @@ test('GET /workloads/{namespace}/{kind}/{name}/networkpolicy 200: a service with
     [web],
     [flowOf(client, 'EGRESS', '10.96.0.1', '80')],
   )
+  const query = 'output=json&direction=ingress&min_days=0'
   for (const name of ['stable', 'canary']) {
-    const { json } = await own.get(`/workloads/shop/Deployment/${name}/networkpolicy?output=json&direction=ingress`)
+    const { json } = await own.get(`/workloads/shop/Deployment/${name}/networkpolicy?${query}`)
     assert.deepEqual([json.spec.podSelector.matchLabels, rulesOf(json)], [{ track: name }, ['ingress client:8080/TCP']])
   }
   const { json } = await own.get('/workloads/shop/Pod/client/networkpolicy?output=json&direction=egress')

@@ -7,24 +7,27 @@ import type { Notes } from './notes.ts'
 import { endText, mergedPeer, type Pair, peerKey, type RulePeer, type RulePort, towards } from './peers.ts'
 import type { Reach } from './reach.ts'
 
+/** Whether an end of a connection is a workload itself, and not a service in front of it. */
+export const isEndOf = (workload: Workload, end: End): boolean =>
+  end.type === 'workload'
+    ? end.namespace === workload.namespace && end.kind === workload.kind && end.name === workload.name
+    : end.type === 'pod' &&
+      workload.kind === 'Pod' &&
+      end.namespace === workload.namespace &&
+      end.name === workload.name
+
 /** The connections of a workload in a direction: also those to the services that select it. */
-export function connectionsOf(
+export const connectionsOf = (
   workload: Workload,
   connections: readonly Connection[],
   direction: DirectionName,
   topology: Topology,
-): Connection[] {
-  const isIt = (end: End) =>
-    end.type === 'workload'
-      ? end.namespace === workload.namespace && end.kind === workload.kind && end.name === workload.name
-      : end.type === 'pod' &&
-        workload.kind === 'Pod' &&
-        end.namespace === workload.namespace &&
-        end.name === workload.name
-  return connections.filter(({ from, to }) =>
-    direction === 'egress' ? isIt(from) : isIt(to) || (to.type === 'service' && topology.isBehind(workload, to)),
+): Connection[] =>
+  connections.filter(({ from, to }) =>
+    direction === 'egress'
+      ? isEndOf(workload, from)
+      : isEndOf(workload, to) || (to.type === 'service' && topology.isBehind(workload, to)),
   )
-}
 
 /** The pairs of connections that were not dropped. Notes say what no pair allows. */
 export async function observe(

@@ -14,7 +14,7 @@ import { invalidKeys, selectionOf } from './labels.ts'
 import { type Made, manifestOf } from './manifests.ts'
 import { nameOf } from './name.ts'
 import { Notes } from './notes.ts'
-import { connectionsOf, observe } from './observed.ts'
+import { connectionsOf, isEndOf, observe } from './observed.ts'
 import { noteOtherPorts } from './other-ports.ts'
 import { endText, towards } from './peers.ts'
 import { pruned } from './prune.ts'
@@ -76,7 +76,7 @@ export class PolicyMaker {
     for (const direction of directionsOf(this.#options))
       rules[direction] = await this.#rulesOf(seen[direction], direction, notes, slice)
     const all = [...seen.ingress, ...seen.egress]
-    const observedSince = this.#observedSince(all, watched)
+    const observedSince = this.#observedSince(workload, all, watched)
     const gaps = this.#gapsOf(workload, watched, all, observedSince)
     const made: Made = {
       ...{ name: nameOf(workload), namespace: workload.namespace, selector, rules },
@@ -140,8 +140,11 @@ export class PolicyMaker {
     return selection.labels
   }
 
-  #observedSince(seen: readonly Connection[], { since }: Watched): string | null {
-    const first = [...seen.map(({ firstSeenAt }) => firstSeenAt), ...(since === null ? [] : [since])].sort()[0] ?? null
+  /** The service that a connection reached may be older than the workload behind it. */
+  #observedSince(workload: Workload, seen: readonly Connection[], { since }: Watched): string | null {
+    const isOwn = ({ from, to }: Connection) => isEndOf(workload, from) || isEndOf(workload, to)
+    const own = [...seen.filter(isOwn).map(({ firstSeenAt }) => firstSeenAt), ...(since === null ? [] : [since])]
+    const [first = null] = (own.length > 0 ? own : seen.map(({ firstSeenAt }) => firstSeenAt)).sort()
     const from = this.#options.since
     return first !== null && from !== null && first < from ? from : first
   }
