@@ -60,7 +60,8 @@ const CHANGING = [
   ...['pod-template-hash', 'controller-revision-hash', 'statefulset.kubernetes.io/pod-name'],
   ...['apps.kubernetes.io/pod-index', 'batch.kubernetes.io/job-name', 'batch.kubernetes.io/controller-uid'],
   ...['job-name', 'controller-uid', 'pod-template-generation', 'app.kubernetes.io/version', 'helm.sh/chart'],
-  ...['version', 'chart'],
+  ...['version', 'chart', 'service.istio.io/canonical-revision', 'istio.io/rev', 'tags.datadoghq.com/version'],
+  ...['serving.knative.dev/revision', 'serving.knative.dev/revisionUID', 'serving.knative.dev/configurationGeneration'],
 ]
 for (const key of CHANGING)
   test(`never by ${key}`, async () => {

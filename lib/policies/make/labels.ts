@@ -8,14 +8,15 @@ import type { Labels, Selector } from '../policy.ts'
 const UNSTABLE = new Set([
   ...['pod-template-hash', 'controller-revision-hash', 'pod-template-generation', 'controller-uid', 'job-name'],
   ...['statefulset.kubernetes.io/pod-name', 'apps.kubernetes.io/pod-index', 'version', 'app.kubernetes.io/version'],
+  ...['chart', 'helm.sh/chart', 'heritage', 'app.kubernetes.io/managed-by', 'helm.sh/revision'],
   ...[
-    'chart',
-    'helm.sh/chart',
-    'heritage',
-    'app.kubernetes.io/managed-by',
-    'helm.sh/revision',
     'rollouts-pod-template-hash',
+    'service.istio.io/canonical-revision',
+    'istio.io/rev',
+    'tags.datadoghq.com/version',
   ],
+  ...['serving.knative.dev/revision', 'serving.knative.dev/revisionUID'],
+  'serving.knative.dev/configurationGeneration',
 ])
 const UNSTABLE_PREFIXES = ['batch.kubernetes.io/', 'job-completion-index']
 
