@@ -16,6 +16,11 @@ async function selected(...groups: PodGroup[]) {
   return { labels: podSelector.matchLabels, notes }
 }
 
+async function selectedByCilium(...groups: PodGroup[]) {
+  const { manifest } = await make(OWN, { pods: groups }, { format: 'cilium' })
+  return (manifest.spec as { endpointSelector: { matchLabels: Labels } }).endpointSelector.matchLabels
+}
+
 const refused = (groups: PodGroup[], says: RegExp) =>
   assert.rejects(selected(...groups), (error: HttpError) => {
     assert.equal(error.status, 409)
@@ -67,6 +72,24 @@ for (const key of CHANGING)
   test(`never by ${key}`, async () => {
     await refused([own({ [key]: 'x' })], /no labels of shop\/Deployment\/own are known that do not change/)
   })
+
+const IGNORED_BY_CILIUM = [
+  ...['kubernetes.io/cluster-service', 'k8s.io/x', 'io.kubernetes.x', 'beta.kubernetes.io/os', 'annotation.x'],
+  ...['topology.kubernetes.io/zone', 'etcd_node'],
+]
+for (const key of IGNORED_BY_CILIUM)
+  test(`for Cilium never by ${key}, which it ignores`, async () => {
+    const labels = { [key]: 'x', 'zone-of': 'x' }
+    assert.deepEqual((await selected(own(labels), other({ 'zone-of': 'y' }))).labels, { [key]: 'x' })
+    assert.deepEqual(await selectedByCilium(own(labels), other({ 'zone-of': 'y' })), { 'zone-of': 'x' })
+    const posted = own(labels, { selectorLabels: { [key]: 'x' } })
+    assert.deepEqual(await selectedByCilium(posted, other({ 'zone-of': 'y' })), { 'zone-of': 'x' })
+  })
+
+test('for Cilium by labels that it knows, although they look like those', async () => {
+  for (const key of ['app.kubernetes.io/name', 'k8s-app', 'x.kubernetes.io/y', 'my-annotation'])
+    assert.deepEqual(await selectedByCilium(own({ [key]: 'x' })), { [key]: 'x' })
+})
 
 test('labels that Kubernetes refuses are not used, and a note says so', async () => {
   for (const labels of [{ 'a b': 'x' }, { a: 'x y' }, { '-a': 'x' }, { a: 'x'.repeat(64) }, { 'A.com/é': 'x' }]) {

@@ -245,6 +245,24 @@ for (const format of ['kubernetes', 'cilium'] as const)
     )
   })
 
+test('a service whose selector Cilium ignores: the workloads behind it, with a note', async () => {
+  const name = { 'statefulset.kubernetes.io/pod-name': 'db-0' }
+  const known = {
+    pods: [WEB, pods('shop/StatefulSet/db', { app: 'db', ...name }), pods('shop/StatefulSet/db', { app: 'db' })],
+    services: [service('shop/db-0', name, '5432:5432')],
+    connections: [to('service shop/db-0 5432')],
+  }
+  const { egress, notes } = await web(known, { format: 'cilium' })
+  const toPorts = [{ ports: [{ port: '5432', protocol: 'TCP' }] }]
+  assert.deepEqual(egress, [{ toEndpoints: [{ matchLabels: { app: 'db' } }], toPorts }])
+  const says = 'egress to service shop/db-0: Cilium ignores labels of its selector'
+  assert.deepEqual(notes, [`${says}: all pods of shop/StatefulSet/db are allowed`])
+  const gone = await web({ ...known, pods: [WEB] }, { format: 'cilium' })
+  assert.deepEqual(gone.egress, [])
+  assert.deepEqual(gone.notes, [`LEFT OUT: ${says}, and no pod behind it is known`])
+  assert.deepEqual((await web(known)).egress, [{ to: [{ podSelector: { matchLabels: name } }], ports: [tcp(5432)] }])
+})
+
 test('an address never stands for the labels of pods, which have another one after a restart', async () => {
   const db = pods('shop/StatefulSet/db', { app: 'db' }, { selectorLabels: { app: 'db' }, ips: ['10.1.0.5'] })
   for (const [cidr, block, ip] of [

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { HttpError } from '../../lib/errors.ts'
+import { judge, type PodEnd } from '../../lib/policies/evaluate.ts'
 import { MAX_POLICIES, parsePolicies } from '../../lib/policies/parse.ts'
 import { type Direction, NAMESPACE_NAME, type Peer, type Policy } from '../../lib/policies/policy.ts'
 import { assertEach } from '../support/assert-each.ts'
@@ -215,6 +216,27 @@ test('CiliumNetworkPolicy: endpoints', async () => {
       '.matchExpressions[0].values: expected a value at least: the operator is In',
     ),
   ])
+})
+
+test('CiliumNetworkPolicy: labels that Cilium ignores by default may select a pod or not', async () => {
+  const reason = 'Cilium ignores some labels, such as pod-template-hash, unless it is configured otherwise'
+  const unknown = [{ kind: 'unknown', reason }]
+  for (const key of ['pod-template-hash', 'k8s:statefulset.kubernetes.io/pod-name', 'kubernetes.io/x'])
+    assert.deepEqual(await peersOf({ toEndpoints: [{ matchLabels: { app: 'a', [key]: 'x' } }] }), unknown, key)
+  for (const key of ['app.kubernetes.io/name', 'k8s-app', 'k8s:io.kubernetes.pod.namespace'])
+    assert.notDeepEqual(await peersOf({ toEndpoints: [{ matchLabels: { [key]: 'x' } }] }), unknown, key)
+
+  const endpointSelector = { matchLabels: { app: 'web', 'pod-template-hash': 'x' } }
+  const one = await parsed({ endpointSelector, ingress: [{ fromEntities: ['all'] }], egress: [{}] })
+  assert.deepEqual(one.subject, [inOne('app', 'web')])
+  const podOf = (app: string): PodEnd => ({
+    ...{ type: 'pod', namespace: 'shop', namespaceLabels: null, labels: { app, 'pod-template-hash': 'x' } },
+    ...{ ips: [], namedPorts: {}, isHostNetwork: false },
+  })
+  const verdict = (from: string, to: string) =>
+    judge([one], { from: podOf(from), to: podOf(to), port: 80, protocol: 'TCP' }).verdict
+  const verdicts = [verdict('web', 'api'), verdict('api', 'web'), verdict('api', 'api')]
+  assert.deepEqual(verdicts, ['unknown', 'unknown', 'allowed'])
 })
 
 test('CiliumNetworkPolicy: blocks', async () => {

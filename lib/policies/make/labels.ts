@@ -1,8 +1,10 @@
 /** Labels that select a workload (docs/contract.md#network-policies). */
 import type { PodGroup, Workload } from '../facts.ts'
+import { isIgnoredByCilium } from '../parse/cilium-labels.ts'
 import { isLabelKey, isLabelValue } from '../parse/fields.ts'
 import { type Pods, present, workloadText } from '../pods.ts'
 import type { Labels, Selector } from '../policy.ts'
+import type { Format } from './peers.ts'
 
 /** Labels that change with a revision, a pod, a run, a version or a chart. */
 const UNSTABLE = new Set([
@@ -29,10 +31,11 @@ export const isValidLabel = ([key, value]: readonly [string, string]): boolean =
 const MAX_SEARCHED = 3
 const MAX_SETS_TRIED = 2_000
 
-const usable = (labels: Labels): Labels =>
+const usable = (labels: Labels, format: Format): Labels =>
   Object.fromEntries(
     Object.entries(labels)
       .filter(([key, value]) => isStable(key) && isValidLabel([key, value]))
+      .filter(([key]) => format !== 'cilium' || !isIgnoredByCilium(key))
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   )
 
@@ -52,7 +55,7 @@ const COMES_BACK = ['Job', 'CronJob']
  * workload has, or, where there is none, all its labels, with the workloads that share them. Workloads without a living
  * pod may come back; they are only given up where no set tells them apart. Null where no labels are known.
  */
-export function selectionOf(workload: Workload, pods: Pods): Selection | null {
+export function selectionOf(workload: Workload, pods: Pods, format: Format): Selection | null {
   const own = present(pods.of(workload))
   const isOther = (one: PodGroup) => one.workload.kind !== workload.kind || one.workload.name !== workload.name
   const isRival = (one: PodGroup) => isOther(one) && (one.isLiving || COMES_BACK.includes(one.workload.kind))
@@ -63,11 +66,11 @@ export function selectionOf(workload: Workload, pods: Pods): Selection | null {
         .filter(isRival)
         .map((one) => one.workload),
     )
-  const posted = postedOf(own)
+  const posted = postedOf(own, format)
   const found = posted === null ? [] : selected(posted.labels)
   if (posted !== null && (posted.isWhole || found.length === 0))
     return { labels: posted.labels, others: found, isPosted: true }
-  const shared = sharedOf(own)
+  const shared = sharedOf(own, format)
   if (shared.length === 0) return null
   const labels = smallest(workload, shared, pods, isOther) ?? smallest(workload, shared, pods, isRival)
   if (labels !== null) return { labels, others: [], isPosted: false }
@@ -76,10 +79,10 @@ export function selectionOf(workload: Workload, pods: Pods): Selection | null {
 }
 
 /** The selector as posted, without labels that may not be used; `isWhole` where it has none of these. */
-function postedOf(own: readonly PodGroup[]): { labels: Labels; isWhole: boolean } | null {
+function postedOf(own: readonly PodGroup[], format: Format): { labels: Labels; isWhole: boolean } | null {
   const [first] = own
     .flatMap(({ selectorLabels }) => (selectorLabels === null ? [] : [selectorLabels]))
-    .map((posted) => ({ labels: usable(posted), count: Object.keys(posted).length }))
+    .map((posted) => ({ labels: usable(posted, format), count: Object.keys(posted).length }))
     .map(({ labels, count }) => ({
       labels,
       isWhole: Object.keys(labels).length === count,
@@ -91,9 +94,9 @@ function postedOf(own: readonly PodGroup[]): { labels: Labels; isWhole: boolean 
 }
 
 /** The labels that all pods of a workload have. */
-function sharedOf(own: readonly PodGroup[]): [string, string][] {
+function sharedOf(own: readonly PodGroup[], format: Format): [string, string][] {
   if (own.length === 0) return []
-  return Object.entries(usable(own[0]!.labels)).filter(([key, value]) =>
+  return Object.entries(usable(own[0]!.labels, format)).filter(([key, value]) =>
     own.every(({ labels }) => Object.hasOwn(labels, key) && labels[key] === value),
   )
 }

@@ -3,11 +3,9 @@ import type { Manifest } from '../../text/yaml.ts'
 import { textOfBlock } from '../block.ts'
 import type { DirectionName } from '../evaluate.ts'
 import { type Labels, NAMESPACE_NAME } from '../policy.ts'
-import type { RulePeer, RulePort } from './peers.ts'
+import type { Format, RulePeer, RulePort } from './peers.ts'
 import { exceptOf } from './prune.ts'
 import type { MadeRule } from './rules.ts'
-
-export type Format = 'kubernetes' | 'cilium'
 
 export interface Made {
   readonly name: string

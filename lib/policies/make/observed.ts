@@ -43,8 +43,9 @@ export async function observe(
     if (slice.isOver) await slice.next()
     if (connection.isDropped) continue
     const other = direction === 'egress' ? connection.to : connection.from
-    const { reached, faults } = reach.of(connection, other)
+    const { reached, faults, note } = reach.of(connection, other)
     for (const fault of faults) notes.add('LEFT OUT', `LEFT OUT: ${towards(direction)} ${endText(other)}: ${fault}`)
+    if (note !== undefined) notes.add('shared labels', `${towards(direction)} ${endText(other)}: ${note}`)
     for (const { peer, port } of reached) {
       const key = peerKey(peer)
       merged.set(key, mergedPeer(merged.get(key), peer))

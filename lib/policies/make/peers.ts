@@ -6,6 +6,8 @@ import type { Connection, End } from '../facts.ts'
 import { workloadText } from '../pods.ts'
 import type { Labels } from '../policy.ts'
 
+export type Format = 'kubernetes' | 'cilium'
+
 /** Pods behind a service or of a workload. `others` are workloads that the labels of a workload select, too. */
 export interface PodsPeer {
   readonly type: 'pods'

@@ -123,7 +123,7 @@ export class PolicyMaker {
 
   #selectorOf(workload: Workload, notes: Notes) {
     const { pods } = this.#topology
-    const selection = selectionOf(workload, pods)
+    const selection = selectionOf(workload, pods, this.#options.format)
     const text = quoted(workloadText(workload))
     const invalid = invalidKeys(pods.of(workload))
     if (invalid.length > 0)

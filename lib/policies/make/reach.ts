@@ -1,10 +1,12 @@
 /** The peers and ports that a policy has to name for the ends of connections (docs/contract.md#network-policies). */
 import { quoted } from '../../text/yaml.ts'
 import type { Connection, End, PodGroup, Service } from '../facts.ts'
+import { isIgnoredByCilium } from '../parse/cilium-labels.ts'
 import { isLabelValue, isPortName } from '../parse/fields.ts'
 import { type Pods, present, workloadText } from '../pods.ts'
 import { isValidLabel, selectionOf } from './labels.ts'
 import { blocks, type RulePeer, type RulePort } from './peers.ts'
+import { listed } from './widen.ts'
 
 export interface Wanted {
   readonly format: 'kubernetes' | 'cilium'
@@ -21,6 +23,8 @@ export interface Reached {
 export interface Found {
   readonly reached: readonly Reached[]
   readonly faults: readonly string[]
+  /** What the peers allow beside what was seen. */
+  readonly note?: string
 }
 
 interface FoundPeers {
@@ -107,6 +111,8 @@ export class Reach {
     if (!isLabelValue(namespace) || !Object.entries(selector).every(isValidLabel))
       return nothing('its selector is none of Kubernetes')
     const groups = present(this.#pods.withAll(namespace, selector))
+    if (this.#wanted.format === 'cilium' && Object.keys(selector).some(isIgnoredByCilium))
+      return this.#workloadsBehind(groups, port)
     const onHost = groups.filter(isOnHost)
     const peer: RulePeer = { type: 'pods', namespace, labels: selector, isService: true, others: [] }
     const found = onHost.map((group) => this.#onHost(group, port))
@@ -116,6 +122,20 @@ export class Reach {
         ...found.flatMap(({ reached }) => reached),
       ],
       faults: found.flatMap(({ faults }) => faults),
+    }
+  }
+
+  /** The workloads of pods behind a service, where Cilium ignores labels of its selector. */
+  #workloadsBehind(groups: readonly PodGroup[], port: RulePort): Found {
+    const ignored = 'Cilium ignores labels of its selector'
+    if (groups.length === 0) return nothing(`${ignored}, and no pod behind it is known`)
+    const workloads = new Map(groups.map(({ workload }) => [workloadText(workload), workload]))
+    const found = [...workloads.values()].map((one) => this.#peersOf({ type: 'workload', ...one }))
+    const note = `${ignored}: all pods of ${listed([...workloads.keys()].map(quoted).sort())} are allowed`
+    return {
+      reached: found.flatMap(({ peers }) => peers.map((peer) => ({ peer, port }))),
+      faults: found.flatMap(({ faults }) => faults),
+      note,
     }
   }
 
@@ -134,7 +154,7 @@ export class Reach {
     const onHost = own.filter(isOnHost)
     const nodes = onHost.length === 0 ? { peers: [], faults: [] } : this.#nodes(onHost.flatMap(({ ips }) => ips))
     if (onHost.length > 0 && onHost.length === own.length) return nodes
-    const selection = isLabelValue(workload.namespace) ? selectionOf(workload, this.#pods) : null
+    const selection = isLabelValue(workload.namespace) ? selectionOf(workload, this.#pods, this.#wanted.format) : null
     if (selection === null) return { ...nodes, faults: [...nodes.faults, 'no labels of its pods are known'] }
     const { labels } = selection
     const others = selection.others.map((one) => quoted(workloadText(one)))

@@ -21,14 +21,20 @@ export async function readCiliumPolicy(named: Named, sent: unknown, place: Place
     refuse(at(place, 'nodeSelector'), 'expected endpointSelector: only CiliumClusterwideNetworkPolicy selects nodes')
   if (!spec.endpointSelector) refuse(at(place, 'endpointSelector'), 'expected a selector')
   if (SECTIONS.every((section) => !spec[section])) refuse(place, `expected one of ${SECTIONS.join(', ')}`)
-  const subject = readSubject(spec.endpointSelector, named.namespace, at(place, 'endpointSelector'))
-  const ingress = await readDirection(spec, 'ingress', place, slice)
-  const egress = await readDirection(spec, 'egress', place, slice)
+  const { subject, ignored } = readSubject(spec.endpointSelector, named.namespace, at(place, 'endpointSelector'))
+  const directionOf = async (name: 'ingress' | 'egress') =>
+    whereSelected(await readDirection(spec, name, place, slice), ignored, at(place, 'endpointSelector'))
+  const ingress = await directionOf('ingress')
+  const egress = await directionOf('egress')
   return { kind: 'CiliumNetworkPolicy', ...named, subject, ingress, egress }
 }
 
 /** "EndpointSelector always applies in namespace of the policy resource": Cilium calls labels of others illegal. */
-function readSubject(selector: Selector, namespace: string, place: Place): Selector {
+function readSubject(
+  selector: Selector,
+  namespace: string,
+  place: Place,
+): { readonly subject: Selector; readonly ignored: string | null } {
   const parts = split(selector)
   if (parts.reason !== null) refuse(place, `expected labels of pods: ${parts.reason}`)
   for (const { key, operator, values } of parts.namespaces) {
@@ -39,7 +45,17 @@ function readSubject(selector: Selector, namespace: string, place: Place): Selec
         : operator === 'Exists'
     if (!isHere) refuse(place, `expected pods of ${namespace}, the namespace of the policy`)
   }
-  return parts.pods
+  return { subject: parts.pods, ignored: parts.ignored }
+}
+
+/** Where it is not known whether a policy selects a pod, nor is what the policy allows or denies. */
+const whereSelected = (direction: Direction | null, unknown: string | null, { path }: Place): Direction | null => {
+  if (direction === null || unknown === null) return direction
+  const uncertain = (rules: readonly Rule[]) => rules.map((one) => ({ ...one, unknown }))
+  return {
+    allow: uncertain([...direction.allow, { path, peers: null, ports: null, unknown }]),
+    deny: uncertain(direction.deny),
+  }
 }
 
 async function readDirection(
