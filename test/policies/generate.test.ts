@@ -282,6 +282,14 @@ test('a peer that cannot be told from another one: a note names the other', asyn
   assert.deepEqual(notes, ['egress to shop/Deployment/blue: its labels also select the pods of shop/Deployment/green'])
 })
 
+test('peers that cannot be told from each other: on a port of both no note, on that of one a note names the other', async () => {
+  const twins = ['blue', 'green'].map((name) => pods(`shop/Deployment/${name}`, { app: 'front' }))
+  const connections = [to('shop/Deployment/blue 80'), to('shop/Deployment/green 80'), to('shop/Deployment/green 81')]
+  const says = 'egress to shop/Deployment/green: its labels also select the pods of shop/Deployment/blue'
+  for (const seenIn of [connections, connections.toReversed()])
+    assert.deepEqual((await web({ pods: [WEB, ...twins], connections: seenIn })).notes, [says])
+})
+
 test('services without a selector allow their port to everyone, and all of them are named', async () => {
   const { egress, notes } = await web({
     services: [service('shop/one', null, '80:8080'), service('shop/two', null, '81:8080')],

@@ -66,11 +66,13 @@ export const endText = (end: End): string =>
         : `${end.type === 'unresolved' ? 'address' : end.type} ${quoted(end.ip ?? 'unknown')}`
 
 /**
- * One of two equal peers, whichever comes first: a service may have the selector of a workload. The service then means
- * all pods that it selects.
+ * One of two equal peers, in any order: a service may have the selector of a workload, and then means all pods that it
+ * selects; workloads may have one selector, and each is another one of the other.
  */
-export const mergedPeer = (known: RulePeer | undefined, peer: RulePeer): RulePeer =>
-  known?.type === 'pods' && known.isService ? known : peer
+export function mergedPeer(known: RulePeer | undefined, peer: RulePeer): RulePeer {
+  if (known?.type !== 'pods' || peer.type !== 'pods' || known.isService) return known ?? peer
+  return peer.isService ? peer : { ...peer, others: [...new Set([...known.others, ...peer.others])].sort() }
+}
 
 /** Equal for equal peers. */
 export const peerKey = (peer: RulePeer): string =>

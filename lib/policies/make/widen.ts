@@ -19,9 +19,10 @@ export const widened = (pairs: readonly Pair[], direction: DirectionName, notes:
 export function noteWider(pairs: readonly Pair[], direction: DirectionName, notes: Notes): void {
   for (const { peer, port, names } of pairs) {
     if (peer.type === 'anyone') notes.add('any endpoint', noteOfAnyone(names, port))
-    if (peer.type !== 'pods' || peer.others.length === 0) continue
-    const others = listed(peer.others)
-    notes.add('shared labels', `${towards(direction)} ${listed(names)}: its labels also select the pods of ${others}`)
+    const others = peer.type === 'pods' ? peer.others.filter((one) => !names.includes(one)) : []
+    if (others.length === 0) continue
+    const says = `its labels also select the pods of ${listed(others)}`
+    notes.add('shared labels', `${towards(direction)} ${listed(names)}: ${says}`)
   }
 }
 
