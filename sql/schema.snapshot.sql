@@ -1671,6 +1671,8 @@ function public.capability_coverage_of(cluster text, namespace text, kind text, 
 
 function public.capture_rank(level text) returns integer language sql immutable parallel safe
 
+function public.claims_several(id text, aliases text[]) returns boolean language sql immutable parallel safe
+
 function public.compute_added(one bigint, other bigint) returns bigint language sql immutable parallel safe
 
 function public.compute_added(one bigint[], other bigint[]) returns bigint[] language sql immutable parallel safe

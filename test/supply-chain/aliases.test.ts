@@ -175,6 +175,26 @@ test('a CVE is never stored by an advisory that names it, nor an advisory about 
   assert.deepEqual(await storedIds(image.digest, 'operator-scanner'), [cve, other])
 })
 
+test('a CVE of an advisory about several is found with the advisory, without the other ones', async () => {
+  const [one, other] = [newIds().cve, newIds().cve]
+  const advisory = newIds().other
+  const [image, advised] = [await runningImage(), await runningImage()]
+  await scanned(image.digest, 'db-matcher', [{ id: one }])
+  await scanned(advised.digest, 'db-matcher', [{ id: advisory, aliases: [one, other] }])
+  await passed()
+  const found = async (id: string) => {
+    const exposure = await get(`/vulnerabilities/${id}/exposure`)
+    const images = exposure.images.map((each: { digest: string }) => each.digest).sort()
+    const listed = ids((await get(`/vulnerabilities?vuln_id=${id}`)).items).sort()
+    const inImage = ids((await get(`/images/${image.digest}/vulnerabilities?vuln_id=${id}`)).items)
+    return [exposure.aliases, images, listed, inImage]
+  }
+  const both = [image.digest, advised.digest].sort()
+  assert.deepEqual(await found(one), [[advisory], both, [one, advisory], [one]])
+  assert.deepEqual(await found(other), [[advisory], [advised.digest], [advisory], []])
+  assert.deepEqual(await found(advisory), [[one, other], both, [one, advisory], [one]])
+})
+
 test('a repeated payload is unchanged, and a newer one is stored by the same id', async () => {
   const { cve, ghsa } = newIds()
   const image = await runningImage()

@@ -21,6 +21,10 @@ import { finding, storeFindings } from '../support/supply-chain.ts'
 
 const app = await startApp(TOKENS)
 
+// biome-ignore lint/suspicious/noExplicitAny: answers are checked by value
+type Json = any
+const NOT_AFFECTED = { decision: 'not_affected', justification: 'vulnerable_code_not_present' }
+
 const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10)
 const history = async (id: string) => (await app.get(`/vulnerabilities/${id}/decisions`, { token: READ })).json.items
 const run = async (namespace: string, digest: string, fields: Record<string, unknown> = {}) => {
@@ -186,6 +190,56 @@ test('PUT /vulnerabilities/{id}/decision 200: ids in any case, and aliases', asy
       [false, 'replaced'],
     ],
   )
+})
+
+test('PUT /vulnerabilities/{id}/decision 200: an advisory about two CVEs does not make them one', async () => {
+  const [one, other, advisory] = [newCve(), newCve(), `ALAS-${newCve()}`]
+  const { digest, namespace } = await affected(app)
+  await storeFindings(app, digest, 'registry', [finding(one), finding(other)])
+  const advised = newDigest()
+  await run(namespace, advised)
+  await storeFindings(app, advised, 'db-matcher', [finding(advisory, { aliases: [one, other] })])
+  await refresh(app)
+  const words = async () => {
+    const found = [...(await findingsOf(app, digest)), ...(await findingsOf(app, advised))]
+    return Object.fromEntries(found.map((item) => [item.id, [item.decision?.decision ?? null, item.decided]]))
+  }
+  const counts = async () => {
+    const { items } = (await app.get(`/vulnerabilities?namespace=${namespace}`, { token: READ })).json
+    return Object.fromEntries(items.map((item: Json) => [item.id, item.decidedWorkloads]))
+  }
+  const settled = ['not_affected', true]
+  const open = [null, false]
+  await decide(app, other, NOT_AFFECTED)
+  assert.deepEqual(await words(), { [one]: open, [other]: settled, [advisory]: open })
+  assert.deepEqual(await counts(), { [one]: 0, [other]: 1, [advisory]: 0 })
+  await decide(app, one, { decision: 'affected' })
+  assert.deepEqual(await words(), { [one]: ['affected', false], [other]: settled, [advisory]: open })
+  // What is decided about the advisory holds for both, and ends no decision about one of them.
+  await decide(app, advisory, { decision: 'fixed' })
+  await decide(app, one, { decision: null })
+  assert.deepEqual(await words(), { [one]: ['fixed', true], [other]: ['fixed', true], [advisory]: ['fixed', true] })
+  await decide(app, advisory, { decision: null })
+  assert.deepEqual(await words(), { [one]: open, [other]: settled, [advisory]: open })
+  assert.deepEqual(await counts(), { [one]: 0, [other]: 1, [advisory]: 0 })
+})
+
+test('PUT /vulnerabilities/{id}/decision 200: a decision about an advisory that two CVEs name stays when theirs end', async () => {
+  const [one, other, advisory] = [newCve(), newCve(), `DSA-${newCve()}`]
+  const { digest } = await affected(app)
+  await storeFindings(
+    app,
+    digest,
+    'registry',
+    [one, other].map((id) => finding(id, { aliases: [advisory] })),
+  )
+  const by = async () =>
+    Object.fromEntries((await findingsOf(app, digest)).map((item: Json) => [item.id, item.decision?.vulnerability]))
+  await decide(app, advisory)
+  await decide(app, one, { why: 'looked at it' })
+  assert.deepEqual(await by(), { [one]: one, [other]: advisory })
+  await decide(app, advisory, { decision: null })
+  assert.deepEqual(await by(), { [one]: one, [other]: undefined })
 })
 
 test('PUT /vulnerabilities/{id}/decision 200: a decision about an index holds for its platforms, not the other way round', async () => {

@@ -1,5 +1,6 @@
--- The ids in upper case under which decisions about these vulnerabilities may be stored: `vuln_names` of each, of many
--- at once.
+-- The ids in upper case under which decisions about these vulnerabilities may be stored: itself, its aliases, and the
+-- vulnerability or the advisories that have it as an alias. Decisions about one of several vulnerabilities of an
+-- advisory do not hold for the advisory, nor for the other ones (docs/contract.md#decisions).
 create or replace function names_of_vulns(vulns text[]) returns table (vuln_id text, name text)
 language sql stable parallel safe
 as $$
@@ -11,11 +12,16 @@ as $$
     select i.vuln_id, a.name
     from ids i
     cross join lateral (select upper(a.vuln_id) as name from cve_alias a where upper(a.alias) = i.name order by 1
-                        limit 64) a)
+                        limit 64) a
+    -- An id that several vulnerabilities claim stays by itself.
+    where id_rank(a.name) >= id_rank(i.name) or a.name = upper(canonical_id(i.name)))
   select c.vuln_id, c.name from called c
   union
   select c.vuln_id, a.name
   from called c
-  cross join lateral (select upper(a.alias) as name from cve_alias a where upper(a.vuln_id) = c.name order by a.alias
-                      limit 32) a
+  cross join lateral (
+    select array(select upper(a.alias) from cve_alias a where upper(a.vuln_id) = c.name order by a.alias
+                 limit 32) as aliases) l
+  cross join lateral unnest(l.aliases) a(name)
+  where not claims_several(c.name, l.aliases)
 $$;

@@ -7,24 +7,25 @@ set enable_nestloop = on
 as $$
 declare
   d        vuln_decision := json_populate_record(null::vuln_decision, sent);
-  names    text[];
   ended    bigint[];
   same     bigint;
 begin
   perform lock_decisions();
-  names := vuln_names(d.vuln_id);
   if d.holds_until < (now() at time zone 'utc')::date then
     return json_build_object('status', 'past');
   end if;
+  -- Of two ids of one vulnerability each finds the other; an advisory is found by its vulnerabilities only.
   ended := array(
     select o.id
-    from vuln_decision o
-    where o.name = any (names) and o.ended_at is null and o.document_id is null and o.scope_rank = d.scope_rank
+    from names_of_vulns(array[d.vuln_id]) n
+    join vuln_decision o on o.name = n.name
+    where o.ended_at is null and o.document_id is null and o.scope_rank = d.scope_rank
       and (o.pod_namespace, o.workload_kind, o.workload_name, o.image_digest, o.repository, o.package_name,
            o.package_purl)
           is not distinct from
           (d.pod_namespace, d.workload_kind, d.workload_name, d.image_digest, d.repository, d.package_name,
            d.package_purl)
+      and exists (select from names_of_vulns(array[o.name]) b where b.name = upper(d.vuln_id))
     order by o.id);
   if d.decision is null and ended = '{}' then
     return json_build_object('status', 'unchanged', 'decision', null);

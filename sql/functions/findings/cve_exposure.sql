@@ -132,7 +132,7 @@ as $$
     select min(a.alias) as alias
     from (select distinct f.vuln_id from findings f) f
     cross join lateral (select f.vuln_id as alias union select unnest(aliases_of(f.vuln_id))) a
-    where upper(a.alias) <> upper(vuln)
+    where upper(a.alias) <> upper(vuln) and upper(a.alias) = any ((select i.names from ids i)::text[])
     group by upper(a.alias))
   select json_build_object(
     'id', vuln,

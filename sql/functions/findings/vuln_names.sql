@@ -1,5 +1,6 @@
 -- The ids, in upper case, under which findings of the given vulnerability may be stored: itself, the vulnerabilities
--- that have it as an alias, and the aliases of all these. At most 64 vulnerabilities per alias.
+-- and advisories that have it as an alias, and the aliases of all these. The other vulnerabilities of an advisory about
+-- several are none. At most 64 vulnerabilities per alias.
 create or replace function vuln_names(asked text) returns text[]
 language sql stable parallel safe
 as $$
@@ -10,9 +11,12 @@ as $$
   select array_agg(n.name)
   from (select c.name from called c
         union
-        (select upper(a.alias)
-         from called c
-         cross join lateral (select a.alias from cve_alias a where upper(a.vuln_id) = c.name order by a.alias
-                             limit 32) a)) n
+        select a.name
+        from called c
+        cross join lateral (
+          select array(select upper(a.alias) from cve_alias a where upper(a.vuln_id) = c.name order by a.alias
+                       limit 32) as aliases) l
+        cross join lateral unnest(l.aliases) a(name)
+        where c.name = upper(asked) or not claims_several(c.name, l.aliases)) n
   where asked is not null
 $$;
