@@ -206,6 +206,36 @@ test('POST /vex 200: the references of CycloneDX: components, the image of the d
 })
 const digestOfOther = newDigest()
 
+test('POST /vex 200: packages of a CycloneDX document about an application, or about an image without digest, are not decided', async () => {
+  const lib = { 'bom-ref': 'lib', type: 'library', name: 'text', purl: 'pkg:golang/golang.org/x/text@v0.3.2' }
+  const components = [lib, { 'bom-ref': 'plain', type: 'library', name: 'text' }]
+  const link = `urn:cdx:3e671687-395b-41f5-a30f-a58921a69b79/1#${lib.purl}`
+  const image = { type: 'container', name: 'shop', version: 'v1' }
+  const products: [Fields | undefined, readonly string[], string][] = [
+    [{ ...image, purl: 'pkg:oci/shop?repository_url=r.test/shop&tag=v1' }, ['lib', 'plain'], 'product_without_digest'],
+    [{ ...image, purl: 'pkg:docker/team/shop@v1' }, ['lib', lib.purl], 'product_without_digest'],
+    [image, ['lib', link], 'product_not_known'],
+    [{ type: 'application', name: 'shop' }, ['lib'], 'product_not_known'],
+    [
+      { type: 'application', name: 'shop', purl: 'pkg:golang/example.com/shop' },
+      ['lib', 'plain', lib.purl, link],
+      'product_not_an_image',
+    ],
+    [undefined, [link], 'product_not_known'],
+  ]
+  for (const [component, refs, reason] of products) {
+    const id = newCve()
+    const metadata = component && { component: { 'bom-ref': 'product', ...component } }
+    const affects = refs.map((ref) => ({ ref }))
+    const document = cycloneDx([{ id, analysis: { state: 'resolved' }, affects }], { metadata, components })
+    assert.deepEqual(
+      (await stored(document)).statements[0].ignored,
+      refs.map((product) => ({ reason, product })),
+    )
+    assert.deepEqual(await history(id), [])
+  }
+})
+
 test('POST /vex 200: what is not applied is said, statement by statement', async () => {
   const digest = newDigest()
   const id = newCve()

@@ -1,6 +1,6 @@
 /** Reads the VEX part of CycloneDX 1.4 and later. https://cyclonedx.org/docs/1.6/json/#vulnerabilities */
 import { z } from 'zod'
-import { type DecisionWord, type Justification, MAX_BY_CHARS, MAX_WHY_CHARS } from '../decisions/words.ts'
+import { type DecisionWord, type Justification, MAX_BY_CHARS, MAX_WHY_CHARS, RANK } from '../decisions/words.ts'
 import { Slice } from '../event-loop/slices.ts'
 import { listOf } from '../http/request/first-fault.ts'
 import { isObject, type JsonObject } from '../json/objects.ts'
@@ -159,25 +159,28 @@ const isImage = (target: TargetOrReason): target is Target => !('reason' in targ
 /** The target of a reference: a component of this document, a package URL, or one in a link to another document. */
 function targetOfRef(ref: string, { byRef, whole }: Parts): { target: TargetOrReason; component: JsonObject | null } {
   const component = byRef.get(ref) ?? null
-  const image = whole === null ? null : targetOf(identityOf(whole))
+  const product = whole === null ? null : targetOf(identityOf(whole))
   if (component === null) {
     const linked = /^urn:cdx:[^#]*#(.*)$/.exec(ref)?.[1]
-    const id = linked === undefined ? ref : decoded(linked)
-    return { target: within(image, targetOf({ id, purl: null, hashes: [] })), component }
+    const own = targetOf({ id: linked === undefined ? ref : decoded(linked), purl: null, hashes: [] })
+    if ('reason' in own || isImage(own)) return { target: own, component }
+    // The other document is about a product that is not known here.
+    if (product === null && linked !== undefined) return { target: { reason: 'product_not_known' }, component }
+    return { target: within(product, own), component }
   }
-  if (component === whole) return { target: image!, component }
+  if (component === whole) return { target: product!, component }
   const own = targetOf(identityOf(component))
-  if (isImage(own)) return { target: own, component }
-  if (image === null || !isImage(image)) return { target: own, component }
+  if (isImage(own) || product === null) return { target: own, component }
   const inside = packageOf({ ...identityOf(component), id: null }, textIn(component.name))
-  return { target: inside === null ? { reason: 'subcomponent_not_known' } : { ...image, ...inside }, component }
+  return { target: inside === null ? { reason: 'subcomponent_not_known' } : within(product, inside), component }
 }
 
-/** A package of a document about an image is the package in that image. */
-const within = (image: TargetOrReason | null, own: TargetOrReason): TargetOrReason =>
-  image !== null && isImage(image) && !('reason' in own) && own.package_purl !== undefined
-    ? { ...image, package_purl: own.package_purl }
-    : own
+/** A package of a document about an image is the package in that image; of another product it is not known where. */
+function within(product: TargetOrReason | null, inside: Omit<Target, 'scope_rank'>): TargetOrReason {
+  if (product === null) return { ...inside, scope_rank: RANK.all }
+  if ('reason' in product) return product
+  return isImage(product) ? { ...inside, ...product } : { reason: 'product_not_an_image' }
+}
 
 function decoded(text: string): string {
   try {

@@ -19,6 +19,7 @@ export interface Target {
   readonly image_digest?: string
   readonly repository?: string
   readonly package_purl?: string
+  readonly package_name?: string
 }
 
 export type TargetOrReason = Target | { readonly reason: Reason }
