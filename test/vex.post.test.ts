@@ -178,6 +178,8 @@ test('POST /vex 200: the references of CycloneDX: components, the image of the d
       components: [{ 'bom-ref': 'c3', name: 'inner', purl: 'pkg:npm/inner@1' }],
     },
     { 'bom-ref': 'other', type: 'container', name: 'x', purl: oci(digestOfOther) },
+    { 'bom-ref': 'hashed', type: 'container', name: 'y', hashes: [{ alg: 'SHA-256', content: hexOfOther }] },
+    { 'bom-ref': 'file', type: 'library', name: 'libfoo', hashes: [{ alg: 'SHA-256', content: hexOfOther }] },
   ]
   const image = { type: 'image', digest }
   for (const [ref, scope, part] of [
@@ -187,6 +189,8 @@ test('POST /vex 200: the references of CycloneDX: components, the image of the d
     ['c2', image, 'zlib'],
     ['c3', image, 'pkg:npm/inner@1'],
     ['other', { type: 'image', digest: digestOfOther }, null],
+    ['hashed', { type: 'image', digest: digestOfOther }, null],
+    ['file', image, 'libfoo'],
     ['pkg:npm/lodash@4', image, 'pkg:npm/lodash@4'],
     [
       `urn:cdx:f08a6ccd-4dce-4759-bd84-c626675d60a7/1#${encodeURIComponent('pkg:npm/lodash@4')}`,
@@ -205,6 +209,7 @@ test('POST /vex 200: the references of CycloneDX: components, the image of the d
   assert.deepEqual((await history(id))[0].scope, { type: 'all' })
 })
 const digestOfOther = newDigest()
+const hexOfOther = digestOfOther.slice('sha256:'.length)
 
 test('POST /vex 200: packages of a CycloneDX document about an application, or about an image without digest, are not decided', async () => {
   const lib = { 'bom-ref': 'lib', type: 'library', name: 'text', purl: 'pkg:golang/golang.org/x/text@v0.3.2' }

@@ -136,11 +136,13 @@ function partsOf(component: unknown, components: readonly unknown[]): Parts {
 
 const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null)
 
+/** Hashes of a container are digests of the image; those of other components are of files. */
 function identityOf(component: JsonObject): Identity {
-  const hashes = Array.isArray(component.hashes) ? component.hashes.filter(isObject) : []
+  const isContainer = component.type === 'container'
+  const hashes = isContainer && Array.isArray(component.hashes) ? component.hashes.filter(isObject) : []
   return {
     // The version of a container is often its digest.
-    id: textIn(component.type === 'container' ? component.version : null) ?? textIn(component['bom-ref']),
+    id: textIn(isContainer ? component.version : null) ?? textIn(component['bom-ref']),
     purl: textIn(component.purl),
     hashes: hashes.map((one) => [String(one.alg), String(one.content)] as const),
   }
