@@ -200,9 +200,20 @@ test('POST /vex 200: the references of CycloneDX: components, the image of the d
   ] as const) {
     const id = newCve()
     const affects = ref === undefined ? undefined : [{ ref }]
-    await stored(cycloneDx([{ id, analysis: { state: 'resolved' }, affects }], { metadata: { component }, components }))
+    const document = cycloneDx([{ id, analysis: { state: 'resolved' }, affects }], {
+      metadata: { component },
+      components,
+    })
+    await stored(document)
     const [made] = await history(id)
     assert.deepEqual([made?.scope, made?.package], [scope, part], ref)
+    if (ref === undefined || ref.startsWith('urn:')) continue
+    // A link to the document itself names the same.
+    const own = `urn:cdx:${document.serialNumber.slice('urn:uuid:'.length)}/1#${encodeURIComponent(ref)}`
+    const next = [{ id, analysis: { state: 'resolved' }, affects: [{ ref: own }] }]
+    await stored({ ...document, version: 2, vulnerabilities: next })
+    const [again] = await history(id)
+    assert.deepEqual([again.origin.version, again.scope, again.package], [2, scope, part], ref)
   }
   const id = newCve()
   await stored(cycloneDx([{ id, analysis: { state: 'resolved' }, affects: [{ ref: 'c1' }] }], { components }))

@@ -92,6 +92,8 @@ const Document = z.object({
 
 /** Components by their reference, and the one that the document is about. */
 interface Parts {
+  /** How links name the document before its version, in lower case. */
+  readonly urn: string
   readonly byRef: ReadonlyMap<string, JsonObject>
   readonly whole: JsonObject | null
 }
@@ -99,7 +101,7 @@ interface Parts {
 /** @throws HttpError 400 for a document that is not valid */
 export async function readCycloneDxVex(json: unknown): Promise<ParsedDocument> {
   const { metadata, components, ...document } = readOrRefuse(Document, json, [])
-  const parts = partsOf(metadata?.component, components ?? [])
+  const parts = partsOf(document.serialNumber, metadata?.component, components ?? [])
   const author =
     metadata?.authors?.[0]?.name ||
     metadata?.authors?.[0]?.email ||
@@ -121,7 +123,7 @@ export async function readCycloneDxVex(json: unknown): Promise<ParsedDocument> {
 }
 
 /** Finds the components with a reference. Nested ones count; the first of a reference counts. */
-function partsOf(component: unknown, components: readonly unknown[]): Parts {
+function partsOf(serial: string, component: unknown, components: readonly unknown[]): Parts {
   const byRef = new Map<string, JsonObject>()
   const waiting: unknown[] = [component, ...components]
   for (let i = 0; i < waiting.length; i++) {
@@ -131,7 +133,8 @@ function partsOf(component: unknown, components: readonly unknown[]): Parts {
     if (typeof ref === 'string' && !byRef.has(ref)) byRef.set(ref, one)
     if (Array.isArray(one.components)) for (const inner of one.components) waiting.push(inner)
   }
-  return { byRef, whole: isObject(component) ? component : null }
+  const urn = `urn:cdx:${serial.toLowerCase().replace('urn:uuid:', '')}/`
+  return { urn, byRef, whole: isObject(component) ? component : null }
 }
 
 const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null)
@@ -158,16 +161,24 @@ const kept = (component: JsonObject): JsonObject =>
 
 const isImage = (target: TargetOrReason): target is Target => !('reason' in target) && target.package_purl === undefined
 
+/** A link to a component of a document (BOM-Link): the document before its version, and the reference. */
+const LINK = /^(urn:cdx:[^/#]*\/)[^#]*#(.*)$/i
+
 /** The target of a reference: a component of this document, a package URL, or one in a link to another document. */
-function targetOfRef(ref: string, { byRef, whole }: Parts): { target: TargetOrReason; component: JsonObject | null } {
-  const component = byRef.get(ref) ?? null
+function targetOfRef(
+  sent: string,
+  { urn, byRef, whole }: Parts,
+): { target: TargetOrReason; component: JsonObject | null } {
+  const [, document, inDocument] = LINK.exec(sent) ?? []
+  const ref = inDocument === undefined ? sent : decoded(inDocument)
+  const isOwn = document === undefined || document.toLowerCase() === urn
+  const component = byRef.get(sent) ?? (isOwn ? byRef.get(ref) : null) ?? null
   const product = whole === null ? null : targetOf(identityOf(whole))
   if (component === null) {
-    const linked = /^urn:cdx:[^#]*#(.*)$/.exec(ref)?.[1]
-    const own = targetOf({ id: linked === undefined ? ref : decoded(linked), purl: null, hashes: [] })
+    const own = targetOf({ id: ref, purl: null, hashes: [] })
     if ('reason' in own || isImage(own)) return { target: own, component }
     // The other document is about a product that is not known here.
-    if (product === null && linked !== undefined) return { target: { reason: 'product_not_known' }, component }
+    if (product === null && !isOwn) return { target: { reason: 'product_not_known' }, component }
     return { target: within(product, own), component }
   }
   if (component === whole) return { target: product!, component }
@@ -233,7 +244,9 @@ function readStatement(
   const ignored: Ignored[] = []
   for (const one of named) {
     const { target, component } = targetOfRef(one.ref, parts)
-    const product = { affects: one, ...(component && { component: kept(component) }) }
+    // A link to the document itself goes out in another document.
+    const affected = component === null ? one : { ...one, ref: component['bom-ref'] }
+    const product = { affects: affected, ...(component && { component: kept(component) }) }
     if ('versions' in one && one.versions && one.versions.length > 0)
       ignored.push({ reason: 'versions_not_supported', product: one.ref })
     else if ('reason' in target) ignored.push({ reason: target.reason, product: one.ref })
