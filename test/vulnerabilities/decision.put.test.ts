@@ -17,7 +17,7 @@ import {
 } from '../support/decisions.ts'
 import { container, newDigest, newNamespace, replica } from '../support/images.ts'
 import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileRefused } from '../support/routes.ts'
-import { finding, storeFindings } from '../support/supply-chain.ts'
+import { finding, storeFindings, storeSbom } from '../support/supply-chain.ts'
 
 const app = await startApp(TOKENS)
 
@@ -257,6 +257,37 @@ test('PUT /vulnerabilities/{id}/decision 200: a decision about an index holds fo
   await storeFindings(app, digest, 'db-matcher', [finding(id), finding(newCve())], { index_digest: index })
   const ofIndex = await findingsOf(app, index, `vuln_id=${id}`)
   assert.deepEqual([ofIndex.length, ofIndex[0].decision], [1, null])
+})
+
+test('PUT /vulnerabilities/{id}/decision 200: a decision about a platform does not hold for the other platforms of its index', async () => {
+  for (const how of ['links of the SBOM', 'the whole map', 'others only', 'an SBOM without index']) {
+    const [namespace, amd64, arm64, index, id] = [newNamespace(), newDigest(), newDigest(), newDigest(), newCve()]
+    for (const digest of [amd64, arm64, index])
+      await run(namespace, digest, { workload_name: `w-${digest.slice(7, 15)}` })
+    const map = { 'linux/amd64': amd64, 'linux/arm64': arm64 }
+    const others = { 'linux/arm64': arm64 }
+    const of = {
+      'links of the SBOM': [{ index_digest: index }, null],
+      'the whole map': [{}, { index_digest: index, platform_manifests: map }],
+      'others only': [{}, { index_digest: index, platform_manifests: others }],
+      'an SBOM without index': [{}, { index_digest: index }],
+    }[how]!
+    await storeSbom(app, amd64, 'registry', [], of[0]!)
+    if (of[1] !== null) await storeFindings(app, amd64, 'registry', [finding(id)], of[1])
+    await storeFindings(app, index, 'db-matcher', [finding(id)], {
+      ...{ digest_kind: 'index', platform_manifests: map, sbom_sources: ['registry'] },
+    })
+    await refresh(app)
+    const shown = async () => {
+      const found = await Promise.all([amd64, arm64, index].map((digest) => findingsOf(app, digest, `vuln_id=${id}`)))
+      return [...found.map(([one]) => one.decided), (await listed(app, id)).decidedWorkloads]
+    }
+    await decide(app, id, { scope: { type: 'image', digest: amd64 } })
+    assert.deepEqual(await shown(), [true, false, false, 1], how)
+    await decide(app, id, { scope: { type: 'image', digest: amd64 }, decision: null })
+    await decide(app, id, { scope: { type: 'image', digest: index } })
+    assert.deepEqual(await shown(), [true, true, true, 3], how)
+  }
 })
 
 test('PUT /vulnerabilities/{id}/decision 200: the same again changes nothing, another one is kept beside it as history', async () => {
