@@ -1477,6 +1477,7 @@ table public.vuln_decision
   ended_how text collate "C"
   ended_by text
   ended_reason text
+  image_arch text collate "C"
   constraint vuln_decision_decision_check CHECK ((decision = ANY (ARRAY['accepted'::text, 'not_affected'::text,
       'will_not_fix'::text, 'affected'::text, 'fixed'::text, 'under_investigation'::text])))
   constraint vuln_decision_ended_how_check CHECK ((ended_how = ANY (ARRAY['replaced'::text, 'withdrawn'::text,
@@ -1805,7 +1806,7 @@ function public.denials_gap(namespace text, is_watched boolean, retention_days i
 
 function public.digest_kind_rank(kind text) returns integer language sql immutable parallel safe
 
-function public.digests_of_image(of_digest text) returns TABLE(digest text) language sql stable parallel safe
+function public.digests_of_image(of_digest text) returns TABLE(digest text, arch text) language sql stable parallel safe
 
 function public.display_names(names text[], shown jsonb) returns text[] language sql immutable parallel safe
 

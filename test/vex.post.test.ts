@@ -5,7 +5,7 @@ import { MAX_VEX_BYTES } from '../lib/limits/limits.ts'
 import { MAX_DOCUMENT_DECISIONS, MAX_PRODUCTS, MAX_STATEMENTS } from '../lib/vex/parsed.ts'
 import { startApp, TOKENS } from './support/app.ts'
 import { affected, decide, findingsOf, listed, newCve, READ, refresh, SUPPLYCHAIN } from './support/decisions.ts'
-import { newDigest } from './support/images.ts'
+import { container, newDigest, replica } from './support/images.ts'
 import { assertDatabaseBusy, assertForbidden, assertUnauthorized, whileRefused } from './support/routes.ts'
 import { finding, storeFindings } from './support/supply-chain.ts'
 import { cycloneDx, openVex, statement } from './support/vex.ts'
@@ -442,6 +442,45 @@ test('POST /vex 200: aliases of the document find the CVE', async () => {
   const one = statement('GHSA-zzzz-zzzz-0001', [digest])
   await stored(openVex([{ ...one, vulnerability: { name: 'GHSA-zzzz-zzzz-0001', aliases: [id, 'not an id'] } }]))
   assert.equal((await findingsOf(app, digest))[0].decided, true)
+})
+
+test('POST /vex 200: the architecture of a product is one platform of an index', async () => {
+  const { digest: amd64, id, namespace } = await affected(app)
+  const [arm64, index] = [newDigest(), newDigest()]
+  for (const digest of [arm64, index]) {
+    const pod = replica(namespace, [container('app', digest)], { workload_name: `w-${digest.slice(7, 15)}` })
+    assert.equal((await app.post('/pod/spec', pod, { token: TOKENS.BROKER_TOKEN_INGEST })).status, 200)
+  }
+  await storeFindings(app, index, 'db-matcher', [finding(id)], {
+    platform_manifests: { 'linux/amd64': amd64, 'linux/arm64/v8': arm64 },
+  })
+  await refresh(app)
+  const shown = async () => {
+    const found = await Promise.all([amd64, arm64, index].map((digest) => findingsOf(app, digest)))
+    const exported = await Promise.all(
+      [amd64, arm64, index].map(async (digest) => (await app.get(`/images/${digest}/vex`, { token: READ })).text),
+    )
+    return [
+      ...found.map(([one]) => one.decided),
+      ...exported.map((text) => text.includes(id)),
+      (await listed(app, id)).decidedWorkloads,
+    ]
+  }
+  const document = openVex([statement(id, [`${oci(index)}&arch=AMD64`])])
+  await stored(document)
+  assert.deepEqual((await history(id))[0].scope, { type: 'image', digest: index, arch: 'amd64' })
+  assert.deepEqual(await shown(), [true, false, false, true, false, false, 1])
+  const of = (product: string, version: number) =>
+    stored({ ...document, version, statements: [statement(id, [product])] })
+  await of(`${oci(index)}&arch=arm64`, 2)
+  assert.deepEqual(await shown(), [false, true, false, false, true, false, 1])
+  await of(`${oci(index)}&arch=s390x`, 3)
+  assert.deepEqual(await shown(), [false, false, false, false, false, false, 0])
+  // The digest of a platform says it already.
+  await of(`${oci(amd64)}&arch=x86_64`, 4)
+  assert.deepEqual(await shown(), [true, false, false, true, false, false, 1])
+  await of(oci(index), 5)
+  assert.deepEqual(await shown(), [true, true, true, true, true, true, 3])
 })
 
 test('POST /vex 200: of two versions at once the newer holds', async () => {

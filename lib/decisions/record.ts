@@ -6,7 +6,11 @@ import { decisionWord, justification } from './words.ts'
 
 const Scope = z.union([
   z.strictObject({ type: z.literal('workload'), namespace: z.string(), kind: z.string(), name: z.string() }),
-  z.strictObject({ type: z.literal('image'), digest: digestText }),
+  z.strictObject({
+    type: z.literal('image'),
+    digest: digestText,
+    arch: z.string().optional().describe('Only the platform of this architecture, where the digest is an index.'),
+  }),
   z.strictObject({ type: z.literal('repository'), repository: z.string() }),
   z.strictObject({ type: z.literal('namespace'), namespace: z.string() }),
   z.strictObject({ type: z.literal('all') }),

@@ -37,6 +37,7 @@ export interface DecisionRow {
   readonly vuln_id: string
   readonly scope_rank: number
   readonly image_digest?: string | undefined
+  readonly image_arch?: string | undefined
   readonly repository?: string | undefined
   readonly package_name?: string | undefined
   readonly package_purl?: string | undefined

@@ -17,6 +17,8 @@ export interface Identity {
 export interface Target {
   readonly scope_rank: number
   readonly image_digest?: string
+  /** Of the platform of an index. */
+  readonly image_arch?: string
   readonly repository?: string
   readonly package_purl?: string
   readonly package_name?: string
@@ -35,7 +37,10 @@ export function targetOf({ id, purl: text, hashes }: Identity): TargetOrReason {
   const digest = [purl?.version, purl === null ? id : null, ...hashes.map(digestOf)]
     .map((one) => one?.toLowerCase())
     .find(isDigest)
-  if (digest !== undefined) return { scope_rank: RANK.image, image_digest: digest }
+  if (digest !== undefined) {
+    const arch = purl?.qualifiers.get('arch')?.toLowerCase()
+    return { scope_rank: RANK.image, image_digest: digest, ...(arch && { image_arch: arch }) }
+  }
   if (purl === null) return { reason: 'product_not_known' }
   const repository = repositoryOf(purl)
   return repository === undefined ? { reason: 'product_without_digest' } : { scope_rank: RANK.image, repository }

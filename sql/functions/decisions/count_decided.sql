@@ -20,7 +20,7 @@ begin
   end if;
   with held as materialized (
     select n.vuln_id, d.id, d.scope_rank, d.pod_namespace, d.workload_kind, d.workload_name, d.image_digest,
-           d.repository, d.package_name, d.package_purl, is_settled(d.decision) as is_settled, d.decided_at
+           d.image_arch, d.repository, d.package_name, d.package_purl, is_settled(d.decision) as is_settled, d.decided_at
     from names_of_vulns(vulns) n
     join vuln_decision d on d.name = n.name and d.ended_at is null
     where d.holds_until is null or d.holds_until >= (now() at time zone 'utc')::date),
@@ -50,7 +50,7 @@ begin
     group by h.id, f.vuln_id, f.image_digest, f.package_name
     having bool_and(coalesce(purl_matches(h.package_purl, f.package_purl), false))),
   indexes as materialized (
-    select i.image_digest, g.digest
+    select i.image_digest, g.digest, g.arch
     from (select distinct i.image_digest from images i
           where exists (select from held h where h.image_digest is not null)) i
     cross join lateral digests_of_image(i.image_digest) g),
@@ -62,6 +62,7 @@ begin
     left join matched k on k.id = h.id and k.vuln_id = p.vuln_id and k.image_digest = p.image_digest
       and k.package_name = p.package_name
     left join indexes x on x.image_digest = p.image_digest and x.digest = h.image_digest
+      and (h.image_arch is null or x.arch in ('', h.image_arch))
     where (h.package_name is null or h.package_name = p.package_name)
       and (h.package_purl is null or k.id is not null)
       and (h.scope_rank <> 1 or x.digest is not null or h.repository = p.repository)),

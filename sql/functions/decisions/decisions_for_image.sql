@@ -11,7 +11,7 @@ begin
   end if;
   return (
     with digests as materialized (
-      select g.digest from digests_of_image(of_digest) g),
+      select g.digest, g.arch from digests_of_image(of_digest) g),
     own as materialized (
       select (select m.repository from image m where m.digest = of_digest) as repository),
     held as materialized (
@@ -22,7 +22,9 @@ begin
       where (d.holds_until is null or d.holds_until >= (now() at time zone 'utc')::date)
         and case d.scope_rank
               when 3 then true
-              when 1 then d.image_digest = any (array(select g.digest from digests g))
+              when 1 then exists (select from digests g
+                                  where g.digest = d.image_digest
+                                    and (d.image_arch is null or g.arch in ('', d.image_arch)))
                           or d.repository = (select o.repository from own o)
               else exists (
                 select from workload_container w

@@ -9,7 +9,9 @@ begin
     return;
   end if;
   return query
-  with found as materialized (
+  with digests as materialized (
+    select g.digest, g.arch from digests_of_image(of_digest) g),
+  found as materialized (
     select distinct f.vuln_id, f.package_name, f.package_purl
     from answering_reports(of_digest, 'vulnerabilities') e
     join image_finding f on f.digest = e.digest and f.source = e.source)
@@ -17,7 +19,9 @@ begin
   from (
     select d.* from vuln_decision d
     where d.ended_at is null
-      and d.image_digest = any (array(select g.digest from digests_of_image(of_digest) g))
+      and d.image_digest = any (array(select g.digest from digests g))
+      and exists (select from digests g
+                  where g.digest = d.image_digest and (d.image_arch is null or g.arch in ('', d.image_arch)))
     union all
     select d.* from vuln_decision d
     where d.ended_at is null and d.repository = (select m.repository from image m where m.digest = of_digest)

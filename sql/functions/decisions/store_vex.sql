@@ -48,16 +48,18 @@ begin
   insert into vex_statement (document_id, position, content)
   select sent.document_id, s.position, s.content
   from json_to_recordset(statements::json) s(position bigint, content json);
-  insert into vuln_decision (vuln_id, name, scope_rank, image_digest, repository, package_name, package_purl, decision,
-                             justification, decided_by, reason, decided_at, document_id, document_version,
+  insert into vuln_decision (vuln_id, name, scope_rank, image_digest, image_arch, repository, package_name,
+                             package_purl, decision, justification, decided_by, reason, decided_at, document_id, document_version,
                              statement_position, product)
-  select d.vuln_id, upper(d.vuln_id), d.scope_rank, d.image_digest, d.repository, d.package_name, d.package_purl,
+  select d.vuln_id, upper(d.vuln_id), d.scope_rank, d.image_digest, d.image_arch, d.repository, d.package_name,
+         d.package_purl,
          d.decision, d.justification, d.decided_by, d.reason, least(coalesce(d.decided_at, moment), moment),
          sent.document_id, sent.version, d.statement_position, d.product
   from unnest(made) with ordinality as d(id, vuln_id, name, scope_rank, pod_namespace, workload_kind, workload_name,
                                          image_digest, repository, package_name, package_purl, decision, justification,
                                          holds_until, decided_by, reason, decided_at, document_id, document_version,
-                                         statement_position, product, ended_at, ended_how, ended_by, ended_reason, nth)
+                                         statement_position, product, ended_at, ended_how, ended_by, ended_reason,
+                                         image_arch, nth)
   order by d.nth;
   insert into vex_document (document_id, format, version, author, issued_at, content_hash, received_at)
   values (sent.document_id, sent.format, sent.version, sent.author, issued,

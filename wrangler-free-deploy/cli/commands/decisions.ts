@@ -8,6 +8,7 @@ interface Scope {
   readonly name?: string
   readonly digest?: string
   readonly repository?: string
+  readonly arch?: string
 }
 
 interface Decision {
@@ -29,8 +30,9 @@ interface Decision {
   readonly endedWhy: string | null
 }
 
-function scopeText({ type, namespace, kind, name, digest, repository }: Scope): string {
-  const parts = [namespace, kind, name, repository, digest && shortDigest(digest)].filter((part) => part !== undefined)
+function scopeText({ type, namespace, kind, name, digest, arch, repository }: Scope): string {
+  const image = digest && [shortDigest(digest), arch].filter(Boolean).join(' ')
+  const parts = [namespace, kind, name, repository, image].filter((part) => part !== undefined)
   return [type, parts.join('/')].join(' ').trim()
 }
 

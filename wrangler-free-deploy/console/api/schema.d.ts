@@ -1251,7 +1251,7 @@ export interface components {
       justification: components['schemas']['VexJustification'] | null
       scope:
         | { type: 'workload'; namespace: string; kind: string; name: string }
-        | { type: 'image'; digest: components['schemas']['Digest'] }
+        | { type: 'image'; digest: components['schemas']['Digest']; arch?: string }
         | { type: 'repository'; repository: string }
         | { type: 'namespace'; namespace: string }
         | { type: 'all' }
@@ -1855,7 +1855,7 @@ export interface components {
       justification: components['schemas']['VexJustification'] | null
       scope:
         | { type: 'workload'; namespace: string; kind: string; name: string }
-        | { type: 'image'; digest: components['schemas']['Digest'] }
+        | { type: 'image'; digest: components['schemas']['Digest']; arch?: string }
         | { type: 'repository'; repository: string }
         | { type: 'namespace'; namespace: string }
         | { type: 'all' }

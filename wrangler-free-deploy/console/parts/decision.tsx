@@ -16,7 +16,11 @@ export function Scope({ scope }: { scope: Decision['scope'] }) {
     case 'workload':
       return <Workload {...scope} />
     case 'image':
-      return <Digest digest={scope.digest} />
+      return (
+        <span>
+          <Digest digest={scope.digest} /> {scope.arch}
+        </span>
+      )
     case 'repository':
       return <span>all images of {scope.repository}</span>
     case 'namespace':
@@ -31,7 +35,7 @@ export function scopeText(scope: Decision['scope']): string {
     case 'workload':
       return `${scope.namespace}/${scope.kind}/${scope.name}`
     case 'image':
-      return scope.digest
+      return scope.arch === undefined ? scope.digest : `${scope.digest} ${scope.arch}`
     case 'repository':
       return scope.repository
     case 'namespace':
