@@ -22,7 +22,7 @@ export const decidedHere = (vulns: string) => `
     select distinct w.pod_namespace, w.workload_kind, w.workload_name
     from asked a join workload_container w on w.image_digest = a.digest)`
 
-/** SQL: the columns `decision` and `decided` of the finding `m`, as one row. */
+/** SQL: the columns `decision` and `decided` of the finding `m`, as one row; `package_purls` are those of its rows. */
 export const decisionOf = (m: string) => `
   with c as materialized (
     select h.*
@@ -30,7 +30,8 @@ export const decisionOf = (m: string) => `
       h(n bigint, id bigint, scope_rank smallint, pod_namespace text, workload_kind text, workload_name text,
         package_name text, package_purl text, is_settled boolean)
     where (h.package_name is null or h.package_name = ${m}.package_name)
-      and (h.package_purl is null or purl_matches(h.package_purl, ${m}.package_purl)))
+      and (h.package_purl is null
+           or (select bool_and(purl_matches(h.package_purl, u.purl)) from unnest(${m}.package_purls) u(purl))))
   select (select decision_shown(d) from vuln_decision d
           where d.id = (select c.id from c order by c.n limit 1)) as decision,
          coalesce(

@@ -251,6 +251,7 @@ const findings = (n: number, head: string, wanted: string, rows: string) =>
              max(r.score)                                              as score,
              merged_keys(r.cvss order by r.nth)                         as cvss,
              ${['package_type', 'package_purl', ...DESCRIPTIVE].map(first).join(', ')},
+             array_agg(distinct r.package_purl) filter (where r.package_purl is not null) as package_purls,
              coalesce(first_not_null(nullif(r.file_paths, '{}') order by r.nth), '{}') as file_paths,
              sum(r.omitted)::bigint                                    as omitted,
              array(select min(r.wire_source) from rows r group by r.source order by r.source) as sources,

@@ -6,7 +6,6 @@ const MAX_FILE_PATHS = 1_024
 
 const DESCRIPTIVE = [
   'package_type',
-  'package_purl',
   'title',
   'primary_url',
   'target',
@@ -17,13 +16,16 @@ const DESCRIPTIVE = [
 
 /**
  * A finding that occurs more than once in a payload: the worst severity, the highest scores, all fixed versions, file
- * paths and aliases, and the descriptive fields of the first occurrence (docs/contract.md#findings).
+ * paths and aliases, what the package URLs have in common, and the descriptive fields of the first occurrence
+ * (docs/contract.md#findings).
  */
 export class MergedFinding {
   readonly #row: FindingRow
   readonly #aliases = new BoundedUnion(MAX_ALIASES, (id) => id.toUpperCase())
   readonly #fixedVersions = new BoundedUnion(MAX_FIXED_VERSIONS)
   readonly #filePaths = new BoundedUnion(MAX_FILE_PATHS)
+  /** Undefined so far; null if two packages have nothing in common. */
+  #purl: string | null | undefined
   #omitted = 0
 
   constructor(first: FindingRow) {
@@ -46,7 +48,8 @@ export class MergedFinding {
     row.epss_percentile = highest(row.epss_percentile, later.epss_percentile)
   }
 
-  #unite({ aliases, fixed_versions, file_paths, omitted }: FindingRow): void {
+  #unite({ aliases, fixed_versions, file_paths, omitted, package_purl: purl }: FindingRow): void {
+    if (purl !== undefined) this.#purl = this.#purl === undefined ? purl : this.#purl && commonPurl(this.#purl, purl)
     this.#aliases.add(aliases ?? [])
     this.#fixedVersions.add(fixed_versions)
     this.#filePaths.add(file_paths)
@@ -61,6 +64,7 @@ export class MergedFinding {
       fixed_versions: this.#fixedVersions.toList(),
       file_paths: this.#filePaths.toList(),
       aliases: aliases.length > 0 ? aliases : undefined,
+      package_purl: this.#purl ?? undefined,
       omitted: omitted || undefined,
     }
   }
@@ -92,6 +96,20 @@ class BoundedUnion {
   toList(): string[] {
     return [...this.#texts.values()]
   }
+}
+
+/** The package URL with the qualifiers that both have; null if they differ in more than qualifiers. */
+function commonPurl(one: string, other: string): string | null {
+  if (one === other) return one
+  const [[base, qualifiers], [otherBase, others]] = [partsOf(one), partsOf(other)]
+  if (base !== otherBase) return null
+  const both = qualifiers.filter((qualifier) => others.includes(qualifier))
+  return both.length === 0 ? base : `${base}?${both.join('&')}`
+}
+
+function partsOf(purl: string): [string, string[]] {
+  const [base, qualifiers] = purl.split('#', 1)[0]!.split('?', 2) as [string, string?]
+  return [base, qualifiers?.split('&') ?? []]
 }
 
 const highest = (one: number | undefined, other: number | undefined) =>

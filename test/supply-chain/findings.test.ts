@@ -534,6 +534,17 @@ test('a repeated finding keeps all file paths and fixed versions up to a limit, 
   assert.equal(rowsOf(long, finding(), long)[0].omitted, 8)
 })
 
+test('a repeated finding has the package URL without what its repeats do not share', () => {
+  const purlOf = (...purls: (string | undefined)[]) =>
+    rowsOf(...purls.map((purl) => finding({ package: { name: 'a', version: '1', purl } })))[0].package_purl
+  const [amd64, i386] = ['pkg:deb/a@1?arch=amd64&distro=d', 'pkg:deb/a@1?arch=i386&distro=d']
+  assert.equal(purlOf(amd64, amd64), amd64)
+  assert.equal(purlOf(undefined, amd64), amd64)
+  assert.equal(purlOf(amd64, i386, amd64), 'pkg:deb/a@1?distro=d')
+  assert.equal(purlOf('pkg:deb/a@1?arch=amd64', i386), 'pkg:deb/a@1')
+  assert.equal(purlOf('pkg:npm/a@1', 'pkg:pypi/a@1', 'pkg:npm/a@1'), undefined)
+})
+
 test('the lists of a merged row are bounded', () => {
   const list = Array.from({ length: 100 }, (_, i) => finding({ cvss: { [`vendor-${i}`]: {} } }))
   const [row] = rowsOf(...list)

@@ -173,6 +173,25 @@ test('PUT /vulnerabilities/{id}/decision 200: a package by name or by URL; the U
   assert.equal((await listed(app, id)).decidedWorkloads, 1)
 })
 
+test('PUT /vulnerabilities/{id}/decision 200: a package URL has to match all packages that a finding merges', async () => {
+  const [npm, pypi] = ['pkg:npm/protobuf@3', 'pkg:pypi/protobuf@3']
+  const one = { package_name: 'protobuf', installed_version: '3' }
+  const { digest, id } = await affected(app, { ...one, package_purl: npm })
+  await storeFindings(app, digest, 'db-matcher', [finding(id, { ...one, package_purl: pypi })])
+  await refresh(app)
+  const shown = async () => {
+    const [found, ...others] = await findingsOf(app, digest)
+    assert.deepEqual(others, [])
+    return [found.decided, (await listed(app, id)).decidedWorkloads]
+  }
+  for (const purl of [npm, pypi]) {
+    await decide(app, id, { package: purl })
+    assert.deepEqual(await shown(), [false, 0], purl)
+  }
+  await storeFindings(app, digest, 'db-matcher', [finding(id, { ...one, package_purl: `${npm}?arch=amd64` })])
+  assert.deepEqual((await findingsOf(app, digest))[0].decided, true)
+})
+
 test('PUT /vulnerabilities/{id}/decision 200: ids in any case, and aliases', async () => {
   const { digest, id } = await affected(app, { aliases: ['GHSA-aaaa-bbbb-0001'] })
   const made = await decide(app, 'ghsa-AAAA-bbbb-0001')

@@ -50,7 +50,8 @@ begin
       from (
         select p.vuln_id, p.package_name, p.installed_version, min(s.severity) as severity,
                first_not_null(s.package_type order by p.nth) as package_type,
-               first_not_null(s.package_purl order by p.nth) as package_purl,
+               -- One of two packages would stand for both.
+               case when min(s.package_purl) = max(s.package_purl) then min(s.package_purl) end as package_purl,
                distinct_texts(jsonb_agg(to_jsonb(s.fixed_versions))) as fixed_versions, max(s.score) as score,
                merged_keys(s.cvss order by p.nth) as cvss, first_not_null(s.title order by p.nth) as title,
                first_not_null(s.primary_url order by p.nth) as primary_url,
