@@ -173,6 +173,29 @@ test('PUT /vulnerabilities/{id}/decision 200: a package by name or by URL; the U
   assert.equal((await listed(app, id)).decidedWorkloads, 1)
 })
 
+test('PUT /vulnerabilities/{id}/decision 200: package URLs are compared in their canonical form', async () => {
+  const { digest, id } = await affected(app)
+  for (const [found, decided, holds = true] of [
+    ['pkg:pypi/jinja2@3.1', 'pkg:PYPI/Jinja2'],
+    ['pkg:pypi/Jinja2@3.1', 'pkg:pypi/jinja2@3.1'],
+    ['pkg:pypi/typing-extensions@4', 'pkg:pypi/typing_extensions'],
+    ['pkg:golang/github.com/foo/bar@v1', 'pkg:golang/github.com%2Ffoo%2Fbar'],
+    ['pkg:golang/github.com/BurntSushi/toml@v1', 'pkg:golang/github.com/burntsushi/toml'],
+    ['pkg:deb/debian/curl@8?distro=debian-12', 'pkg:deb/debian/curl?distro=debian%2D12'],
+    ['pkg:deb/debian/curl@1%3a8%7Ea', 'pkg:deb/debian/curl@1:8~a'],
+    ['pkg:npm/%40angular/core@1', 'pkg:npm/@angular/core@1'],
+    ['pkg:npm/a@%2540', 'pkg:npm/a@%40', false],
+    ['pkg:maven/Org/a@1', 'pkg:maven/org/a@1', false],
+    ['pkg:pypi/a@1.0RC', 'pkg:pypi/a@1.0rc', false],
+    ['pkg:npm/a@%zz%E9%', 'pkg:npm/a@%zz%e9%'],
+  ] as const) {
+    await storeFindings(app, digest, 'registry', [finding(id, { package_purl: found })])
+    await decide(app, id, { package: decided })
+    assert.equal((await findingsOf(app, digest))[0].decided, holds, decided)
+    await decide(app, id, { package: decided, decision: null })
+  }
+})
+
 test('PUT /vulnerabilities/{id}/decision 200: a package URL has to match all packages that a finding merges', async () => {
   const [npm, pypi] = ['pkg:npm/protobuf@3', 'pkg:pypi/protobuf@3']
   const one = { package_name: 'protobuf', installed_version: '3' }
