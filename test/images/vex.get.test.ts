@@ -39,8 +39,8 @@ test('GET /images/{digest}/vex 200: OpenVEX of decisions that were put, each wor
   })
   const repository = { type: 'repository', repository: 'registry.test/team/app' }
   await decide(app, id, { scope: repository })
-  await decide(app, id, { package: 'pkg:deb/debian/openssl', decision: 'will_not_fix' })
-  await decide(app, id, { package: 'openssl', decision: 'fixed' })
+  await decide(app, id, { scope, package: 'pkg:deb/debian/openssl', decision: 'will_not_fix' })
+  await decide(app, id, { scope, package: 'openssl', decision: 'fixed' })
   const answer = await app.get(path(digest), { token: READ })
   assert.match(answer.headers.get('content-type')!, /^application\/json/)
   assert.equal(
@@ -136,6 +136,17 @@ test('GET /images/{digest}/vex 200: a decision for the cluster counts where a fi
     (await read(digest, 'openvex')).statements.map((one: Json) => one.products[0].subcomponents?.[0]['@id'] ?? null),
     [null, 'openssl'],
   )
+})
+
+test('GET /images/{digest}/vex 200: a decision for the cluster is left out where one of the image says otherwise', async () => {
+  const { digest, id } = await affected(app)
+  const words = async () => (await read(digest, 'openvex')).statements.map(({ status }: Json) => status)
+  await decide(app, id, { scope: { type: 'image', digest }, package: 'openssl', decision: 'affected' })
+  await decide(app, id, { decision: 'not_affected', justification: 'component_not_present' })
+  assert.deepEqual(await words(), ['affected'])
+  await decide(app, id, { scope: { type: 'image', digest }, package: 'curl', decision: 'under_investigation' })
+  await decide(app, id, { scope: { type: 'image', digest }, package: 'openssl', decision: null })
+  assert.deepEqual(await words(), ['not_affected', 'under_investigation'])
 })
 
 test('GET /images/{digest}/vex 404: no decision, or only for a workload, a namespace, another image, or in the past', async () => {
