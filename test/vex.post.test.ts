@@ -271,6 +271,11 @@ test('POST /vex 200: what is not applied is said, statement by statement', async
     ],
     [statement(id, ['pkg:docker/app@1.2']), 'product_without_digest', 'pkg:docker/app@1.2'],
     [
+      statement(id, ['pkg:docker/customer/app?repository_url=r.test']),
+      'product_without_digest',
+      'pkg:docker/customer/app?repository_url=r.test',
+    ],
+    [
       {
         ...statement(id, []),
         products: [{ '@id': 'pkg:golang/a/b@1', subcomponents: [{ '@id': 'pkg:golang/c/d@1' }] }],

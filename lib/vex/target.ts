@@ -50,9 +50,10 @@ const digestOf = ([algorithm, content]: readonly [string, string]) =>
   `${algorithm.toLowerCase().replace('sha-', 'sha')}:${content}`
 
 /** The repository of all images that a package URL names: one with a tag, a version or a platform names fewer. */
-function repositoryOf({ path, version, qualifiers }: Purl): string | undefined {
+function repositoryOf({ type, path, version, qualifiers }: Purl): string | undefined {
   const url = qualifiers.get('repository_url')?.replace(/^https?:\/\//, '')
-  if (version !== null || !url || qualifiers.size > 1) return undefined
+  // In the type `docker` it is the registry alone.
+  if (type !== 'oci' || version !== null || !url || qualifiers.size > 1) return undefined
   const name = path.slice(path.lastIndexOf('/') + 1)
   return normalRepository(undefined, url.slice(url.lastIndexOf('/') + 1) === name ? url : `${url}/${name}`)
 }
