@@ -20,6 +20,9 @@ export const OpenVexDocument = z
 /** Words that VEX does not have are statements that work is left, with the decision in their text. */
 const STATUS_OF = { accepted: 'affected', will_not_fix: 'affected' } as const
 
+/** OpenVEX requires an impact or action statement where CycloneDX may say nothing. */
+const NO_REASON = 'No reason is given.'
+
 interface Statement {
   readonly content: object
   readonly products: Map<string, { readonly product: object; readonly subcomponents: object[] }>
@@ -72,14 +75,18 @@ function contentOf(one: ImageDecision): object {
   const status = one.decision in STATUS_OF ? STATUS_OF[one.decision as keyof typeof STATUS_OF] : one.decision
   const why = whyOf(one)
   const text =
-    status === 'not_affected' ? { impact_statement: why } : status === 'affected' ? { action_statement: why } : {}
+    status === 'not_affected' && (why !== '' || one.justification === null)
+      ? { impact_statement: why || NO_REASON }
+      : status === 'affected'
+        ? { action_statement: why || NO_REASON }
+        : {}
   const notes = status === 'fixed' || status === 'under_investigation' ? `${notesOf(one)} ${why}`.trim() : notesOf(one)
   return {
     vulnerability: { name: one.vulnerability },
     timestamp: `${one.decidedAt}Z`,
     status,
     ...(one.justification !== null && { justification: one.justification }),
-    ...(why === '' ? {} : text),
+    ...text,
     status_notes: notes,
   }
 }

@@ -385,6 +385,27 @@ for (const query of ['?format=csaf', '?format=', '?source=registry'])
     assert.equal((await app.get(`${path(newDigest())}${query}`, { token: READ })).status, 400)
   })
 
+test('GET /images/{digest}/vex 200: what CycloneDX says without a reason is a valid statement of OpenVEX', async () => {
+  const { digest } = await affected(app)
+  const [one, other] = [newCve(), newCve()]
+  const affects = [{ ref: digest }]
+  await post(
+    cycloneDx([
+      { id: one, analysis: { state: 'not_affected' }, affects },
+      { id: other, analysis: { state: 'exploitable' }, affects },
+    ]),
+  )
+  const document = await read(digest, 'openvex')
+  assert.deepEqual(
+    document.statements.map((each: Json) => [each.impact_statement ?? null, each.action_statement ?? null]),
+    [
+      ['No reason is given.', null],
+      [null, 'No reason is given.'],
+    ],
+  )
+  assert.equal((await post(document)).ignored, 0)
+})
+
 test('GET /images/{digest}/vex 400: a digest that is none', async () => {
   assert.equal((await app.get('/images/sha256:1/vex', { token: READ })).status, 400)
 })
