@@ -2024,6 +2024,8 @@ function public.prefix_end(beginning text) returns text language sql immutable p
 
 function public.purl_base(purl text) returns text language sql immutable parallel safe
 
+function public.purl_decoded(part text) returns text language sql immutable strict parallel safe
+
 function public.purl_matches(decided text, purl text) returns boolean language plpgsql immutable strict parallel safe
 
 function public.purl_parts(purl text) returns text[] language plpgsql immutable strict parallel safe
