@@ -1431,6 +1431,14 @@ table public.use_news
   CREATE INDEX use_news_by_image ON public.use_news USING btree (image_digest)
   CREATE UNIQUE INDEX use_news_pkey ON public.use_news USING btree (id)
 
+table public.vex_alias
+  document_id text collate "C" not null
+  alias text collate "C" not null
+  vuln_id text collate "C" not null
+  constraint vex_alias_pkey PRIMARY KEY (document_id, alias, vuln_id)
+  CREATE INDEX vex_alias_by_alias ON public.vex_alias USING btree (alias, vuln_id)
+  CREATE UNIQUE INDEX vex_alias_pkey ON public.vex_alias USING btree (document_id, alias, vuln_id)
+
 table public.vex_document
   document_id text collate "C" not null
   format text collate "C" not null

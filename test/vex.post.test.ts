@@ -449,6 +449,45 @@ test('POST /vex 200: aliases of the document find the CVE', async () => {
   assert.equal((await findingsOf(app, digest))[0].decided, true)
 })
 
+test('POST /vex 200: a statement holds for findings under each of its ids', async () => {
+  for (const [name, other] of [
+    ['GHSA-zzzz-zzzz-0002', 'CVE-2031-2'],
+    ['CVE-2031-3', 'GHSA-zzzz-zzzz-0003'],
+  ] as const) {
+    const { digest } = await affected(app)
+    await storeFindings(app, digest, 'registry', [finding(name), finding(other)])
+    await refresh(app)
+    const shown = async () => {
+      const found = await findingsOf(app, digest)
+      const counts = await Promise.all([name, other].map((id) => listed(app, id)))
+      return [...found.map(({ decided }: Fields) => decided), ...counts.map((one) => one.decidedWorkloads)]
+    }
+    const one = { ...statement(name, [digest]), vulnerability: { name, aliases: [other] } }
+    const document = openVex([one])
+    await stored(document)
+    assert.deepEqual(await shown(), [true, true, 1, 1])
+    for (const id of [name, other]) assert.equal((await history(id)).length, 1)
+    await stored({ ...document, version: 2, statements: [] })
+    assert.deepEqual(await shown(), [false, false, 0, 0])
+    const references = [{ id: other, source: { name: 'x' } }]
+    const sent = { id: name, references, analysis: { state: 'resolved' }, affects: [{ ref: digest }] }
+    await stored(cycloneDx([sent]))
+    assert.deepEqual(await shown(), [true, true, 1, 1])
+  }
+})
+
+test('POST /vex 200: an alias that statements about two vulnerabilities have is neither', async () => {
+  const [one, other, advisory] = [newCve(), newCve(), `DSA-${newCve()}`]
+  const { digest } = await affected(app)
+  await storeFindings(app, digest, 'registry', [finding(advisory)])
+  const of = (name: string, fields: Fields) => ({
+    ...statement(name, [digest], fields),
+    vulnerability: { name, aliases: [advisory] },
+  })
+  await stored(openVex([of(one, {}), of(other, { status: 'affected' })]))
+  assert.equal((await findingsOf(app, digest))[0].decided, false)
+})
+
 test('POST /vex 200: the architecture of a product is one platform of an index', async () => {
   const { digest: amd64, id, namespace } = await affected(app)
   const [arm64, index] = [newDigest(), newDigest()]

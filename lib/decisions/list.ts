@@ -26,15 +26,17 @@ export const DecisionPage = z
 // A decision has one name, so that each is found once.
 const PAGE = fixed<{ id: string; shown: string; rest: string }[]>(`
   with names as materialized (
-    select distinct n.name from unnest(vuln_names($1)) n(name)),
+    select n.name from unnest(vuln_names($1)) n(name)
+    union
+    select a.vuln_id from vex_alias a where a.alias = upper($2)),
   found as materialized (
     select d.whole
     from names n
     cross join lateral (
       select d as whole from vuln_decision d
-      where d.name = n.name and d.id < $2::bigint
-      order by d.name, d.id desc limit $3) d
-    order by (d.whole).id desc limit $4)
+      where d.name = n.name and d.id < $3::bigint
+      order by d.name, d.id desc limit $4) d
+    order by (d.whole).id desc limit $5)
   select (f.whole).id::text as id, decision_shown(f.whole)::text as shown,
          json_build_object(
            'holds', (f.whole).ended_at is null
@@ -50,7 +52,7 @@ export async function readDecisions(
   id: string,
   { limit, after }: { readonly limit: number; readonly after: number },
 ): Promise<string> {
-  const rows = await gate((sql) => PAGE(sql, id, after, limit + 1, limit + 1))
+  const rows = await gate((sql) => PAGE(sql, id, id, after, limit + 1, limit + 1))
   const items = rows.slice(0, limit).map(({ shown, rest }) => `${shown.trimEnd().slice(0, -1)},${rest.slice(1)}`)
   const nextAfter = rows.length > limit ? rows[limit - 1]!.id : null
   return `{"id":${JSON.stringify(id)},"items":[${items}],"nextAfter":${nextAfter}}`

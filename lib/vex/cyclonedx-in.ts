@@ -223,10 +223,10 @@ function readStatement(
   if (Buffer.byteLength(JSON.stringify(sent)) > MAX_STATEMENT_BYTES) return nothing('too_long')
   const time = analysis.lastUpdated ?? analysis.firstIssued
   const shared = {
-    vuln_id: canonicalId(
+    ...canonicalId(
       vulnerability,
       (sent.references ?? []).map(({ id }) => id).filter((id) => VULNERABILITY.test(id)),
-    ).vuln_id,
+    ),
     decision: word === 'affected' && analysis.response?.includes(WILL_NOT_FIX) ? WILL_NOT_FIX : word,
     justification: word === 'not_affected' && reason !== null ? JUSTIFICATION_OF[reason]! : null,
     decided_by,

@@ -100,7 +100,7 @@ function readStatement(
   if (Buffer.byteLength(JSON.stringify(content)) > MAX_STATEMENT_BYTES) return nothing('too_long')
 
   const shared = {
-    vuln_id: canonicalId(vulnerability, validAliases(sent.vulnerability.aliases)).vuln_id,
+    ...canonicalId(vulnerability, validAliases(sent.vulnerability.aliases)),
     decision: sent.status,
     justification: hasReason ? (sent.justification as Justification) : null,
     decided_by: author,

@@ -35,6 +35,8 @@ export type Reason = (typeof REASONS)[number]
 /** Columns of `vuln_decision` that a statement gives. */
 export interface DecisionRow {
   readonly vuln_id: string
+  /** Its other ids. */
+  readonly aliases: readonly string[]
   readonly scope_rank: number
   readonly image_digest?: string | undefined
   readonly image_arch?: string | undefined

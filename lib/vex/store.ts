@@ -86,7 +86,10 @@ export async function storeVex(
     content_hash: createHash('sha256').update(JSON.stringify(json)).digest('hex'),
   }
   const contents = statements.flatMap(({ content }, position) => (content === null ? [] : [{ position, content }]))
-  const decisions = statements.flatMap((one) => one.decisions)
+  // The aliases of a statement are those of all its decisions: sent once, they are never more than the document.
+  const decisions = statements.flatMap((one) =>
+    one.decisions.map(({ aliases, ...decision }, nth) => (nth === 0 ? { ...decision, aliases } : decision)),
+  )
   const [row] = await ingest((sql) =>
     STORE(sql, JSON.stringify(header), JSON.stringify(contents), JSON.stringify(decisions)),
   )

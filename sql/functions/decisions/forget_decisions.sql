@@ -24,6 +24,8 @@ begin
     order by v.received_at limit max_rows),
   statements as (
     delete from vex_statement s where s.document_id = any (array(select o.document_id from old o))),
+  aliases as (
+    delete from vex_alias a where a.document_id = any (array(select o.document_id from old o))),
   gone as (delete from vex_document v where v.document_id = any (array(select o.document_id from old o)) returning 1)
   select count(*) into rest from gone;
   return greatest(deleted, rest);

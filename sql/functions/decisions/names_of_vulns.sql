@@ -1,5 +1,5 @@
 -- The ids in upper case under which decisions about these vulnerabilities may be stored: itself, its aliases, and the
--- vulnerability or the advisories that have it as an alias. Decisions about one of several vulnerabilities of an
+-- vulnerability or the advisories that have it as an alias, also by the word of one VEX statement. Decisions about one of several vulnerabilities of an
 -- advisory do not hold for the advisory, nor for the other ones (docs/contract.md#decisions).
 create or replace function names_of_vulns(vulns text[]) returns table (vuln_id text, name text)
 language sql stable parallel safe
@@ -24,4 +24,9 @@ as $$
                  limit 32) as aliases) l
   cross join lateral unnest(l.aliases) a(name)
   where not claims_several(c.name, l.aliases)
+  union
+  select i.vuln_id, v.name
+  from ids i
+  cross join lateral (
+    select min(a.vuln_id) as name from vex_alias a where a.alias = i.name having min(a.vuln_id) = max(a.vuln_id)) v
 $$;

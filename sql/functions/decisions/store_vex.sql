@@ -45,6 +45,17 @@ begin
     returning o.name)
   select array_agg(distinct e.name) into names from ended e;
   delete from vex_statement s where s.document_id = sent.document_id;
+  with gone as (delete from vex_alias a where a.document_id = sent.document_id returning a.alias),
+  told as (
+    insert into vex_alias (document_id, alias, vuln_id)
+    select distinct sent.document_id, upper(a.alias), upper(d.vuln_id)
+    from json_to_recordset(decisions::json) d(vuln_id text, aliases text[])
+    cross join unnest(d.aliases) a(alias)
+    on conflict do nothing
+    returning alias)
+  select names || array_agg(c.alias) into names
+  from (select g.alias from gone g union select t.alias from told t) c
+  where exists (select from cve_detail d where upper(d.vuln_id) = c.alias);
   insert into vex_statement (document_id, position, content)
   select sent.document_id, s.position, s.content
   from json_to_recordset(statements::json) s(position bigint, content json);
