@@ -1,6 +1,7 @@
 -- The ids in upper case under which decisions about these vulnerabilities may be stored: itself, its aliases, and the
--- vulnerability or the advisories that have it as an alias, also by the word of one VEX statement. Decisions about one of several vulnerabilities of an
--- advisory do not hold for the advisory, nor for the other ones (docs/contract.md#decisions).
+-- vulnerability or the advisories that have it as an alias, also by the word of VEX statements about one vulnerability.
+-- Decisions about one of several vulnerabilities of an advisory do not hold for the advisory, nor for the other ones
+-- (docs/contract.md#decisions).
 create or replace function names_of_vulns(vulns text[]) returns table (vuln_id text, name text)
 language sql stable parallel safe
 as $$
