@@ -20,7 +20,8 @@ begin
   end if;
   with held as materialized (
     select n.vuln_id, d.id, d.scope_rank, d.pod_namespace, d.workload_kind, d.workload_name, d.image_digest,
-           d.image_arch, d.repository, d.package_name, d.package_purl, is_settled(d.decision) as is_settled, d.decided_at
+           d.image_arch, d.repository, d.package_name, d.package_purl, is_settled(d.decision) as is_settled,
+           d.decided_at
     from names_of_vulns(vulns) n
     join vuln_decision d on d.name = n.name and d.ended_at is null
     where d.holds_until is null or d.holds_until >= (now() at time zone 'utc')::date),

@@ -60,7 +60,8 @@ begin
   select sent.document_id, s.position, s.content
   from json_to_recordset(statements::json) s(position bigint, content json);
   insert into vuln_decision (vuln_id, name, scope_rank, image_digest, image_arch, repository, package_name,
-                             package_purl, decision, justification, decided_by, reason, decided_at, document_id, document_version,
+                             package_purl, decision, justification, decided_by, reason, decided_at, document_id,
+                             document_version,
                              statement_position, product)
   select d.vuln_id, upper(d.vuln_id), d.scope_rank, d.image_digest, d.image_arch, d.repository, d.package_name,
          d.package_purl,
