@@ -37,7 +37,9 @@ async function generate(this: CliContext, flags: Flags, workload?: string): Prom
   if (flags.printRequest) return this.write(requestText(this, flags, question))
   const bytes = await ask(this, flags, question)
   await writeAnswer(this, bytes, output, out)
-  for (const [, left] of notesOf(bytes.toString(), output).matchAll(LEFT_OUT)) this.say(`left out: ${left}`)
+  // Two workloads of a namespace may be the ends of one connection.
+  const left = [...notesOf(bytes.toString(), output).matchAll(LEFT_OUT)]
+  for (const one of new Set(left.map(([, text]) => text))) this.say(`left out: ${one}`)
 }
 
 /** The text with the notes: YAML has them in comments, JSON in annotations. */
