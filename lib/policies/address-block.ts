@@ -2,6 +2,9 @@ import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
 type Test = (address: string) => boolean
 
+/** An address of the pod itself, which no policy applies to. */
+export const isLoopback: Test = (address) => inBlock('127.0.0.0/8')(address) || inBlock('::1/128')(address)
+
 const tests = new Map<string, Test>()
 /** More than one posted text has. */
 const MAX_TESTS = 100_000

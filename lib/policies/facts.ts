@@ -1,4 +1,5 @@
 /** Facts about a cluster that policies are made from and tried on (docs/contract.md#network-policies). */
+import { isLoopback } from './address-block.ts'
 import type { Labels } from './policy.ts'
 
 /** `kind` and `name` of a pod without an owner are `Pod` and its own name. */
@@ -47,6 +48,12 @@ export type End =
   | { readonly type: 'service'; readonly namespace: string; readonly name: string }
   /** A node or a pod on the host network; a public address; any other address. Null where no address was seen. */
   | { readonly type: 'node' | 'external' | 'unresolved'; readonly ip: string | null }
+
+/** The workload of an end, or the pod as one; null of services and addresses. */
+export const workloadOfEnd = (end: End): Workload | null =>
+  end.type === 'workload' ? end : end.type === 'pod' ? { namespace: end.namespace, kind: 'Pod', name: end.name } : null
+
+export const isLoopbackEnd = (end: End): boolean => 'ip' in end && end.ip !== null && isLoopback(end.ip)
 
 /** Flows of the window from one end to another, as one side reported them. */
 export interface Connection {

@@ -18,6 +18,8 @@ const MAX_FLOWS_BY_POD = 30_000
 export interface PodPair {
   readonly from: PodEnd | null
   readonly to: PodEnd | null
+  /** Whether both are the same pod. */
+  readonly isOnePod: boolean
   readonly flows: number
 }
 
@@ -57,7 +59,7 @@ export async function readPodPairs<E extends { readonly edgeIds: readonly string
     rows.flatMap(({ own, peer }) => (peer === null ? own : [own, peer])),
     byAddress,
   )
-  const pairs = new Map<E, Map<string, { from: PodEnd | null; to: PodEnd | null; flows: number }>>()
+  const pairs = new Map<E, Map<string, PodPair & { flows: number }>>()
   const slice = new Slice()
   for (const { id, is_egress: isEgress, own, peer, flows } of rows) {
     if (slice.isOver) await slice.next()
@@ -66,9 +68,10 @@ export async function readPodPairs<E extends { readonly edgeIds: readonly string
     const edge = edgeOf.get(id)!
     const ofEdge = pairs.get(edge) ?? new Map()
     pairs.set(edge, ofEdge)
-    const key = `${from?.number} ${to?.number}`
+    const isOnePod = own === peer
+    const key = `${from?.number} ${to?.number} ${isOnePod}`
     const known = ofEdge.get(key)
-    if (known === undefined) ofEdge.set(key, { from: from?.end ?? null, to: to?.end ?? null, flows })
+    if (known === undefined) ofEdge.set(key, { from: from?.end ?? null, to: to?.end ?? null, isOnePod, flows })
     else known.flows += flows
   }
   return new Map([...pairs].map(([edge, ofEdge]) => [edge, [...ofEdge.values()]]))

@@ -11,14 +11,16 @@ import {
   strictest,
   type Verdict,
 } from './evaluate.ts'
-import type { Connection, End, Facts } from './facts.ts'
+import { type Connection, type End, type Facts, isLoopbackEnd, workloadOfEnd } from './facts.ts'
 import type { PodPair } from './pod-pairs.ts'
+import { keyOfWorkload } from './pods.ts'
 import type { Policy } from './policy.ts'
 import { type Target, Topology } from './topology.ts'
 
 const DIFFERING_PODS = 'the policies treat the pods of a workload, or the workloads behind a service, differently'
+const MAYBE_ONE_POD = 'no policy denies a pod access to itself, and flows of a workload with itself may be of one pod'
 const NOT_ALL_READ =
-  'the policies treat the pods of a workload differently, and some of its flows are no longer stored or were not read'
+  'which pods of a workload took part is not known: some of its flows are no longer stored or were not read'
 
 /** Peers and ports that are compared in one trial at most: some seconds of work. */
 const MAX_COMPARED = 20_000_000
@@ -87,7 +89,8 @@ export class Trial {
     const judged: JudgedEdge[] = []
     for (const edge of isolated) {
       if (slice.isOver) await slice.next()
-      const sides = this.#sidesOf(edge.protocol, this.#topology.podsOf(edge.from), this.#topology.targetsOf(edge))
+      const [from, to] = [this.#topology.podsOf(edge.from), this.#topology.targetsOf(edge)]
+      const sides = this.#sidesOf(edge.protocol, from, to, this.#isOfOnePod(edge))
       judged.push({ ...edge, verdict: strictest(sides.map(({ verdict }) => verdict)), sides })
     }
     return judged
@@ -108,9 +111,10 @@ export class Trial {
   byPods(edge: JudgedEdge, pairs: readonly PodPair[]): JudgedEdge {
     const targets = this.#topology.targetsOf(edge)
     const port = targets[0]?.port ?? null
-    const judged = pairs.map(({ from, to, flows }) => {
+    const judged = pairs.map(({ from, to, isOnePod, flows }) => {
       const sources = from === null ? this.#topology.podsOf(edge.from) : [from]
-      const sides = this.#sidesOf(edge.protocol, sources, to === null ? targets : [{ end: to, port }])
+      const isItself = from === null || to === null ? this.#isOfOnePod(edge) : isOnePod
+      const sides = this.#sidesOf(edge.protocol, sources, to === null ? targets : [{ end: to, port }], isItself)
       return { flows, sides, verdict: strictest(sides.map(({ verdict }) => verdict)) }
     })
     const denied = judged.filter(({ verdict }) => verdict === 'denied')
@@ -123,12 +127,30 @@ export class Trial {
     return { ...edge, sides: edge.sides.map((side) => ({ ...side, reasons: [NOT_ALL_READ] })) }
   }
 
-  #sidesOf(protocol: string, from: readonly EvaluatedEnd[], to: readonly Target[]): SideOfEdge[] {
+  /** `isOnePod`: whether a pod talks to itself; null where it may. */
+  #sidesOf(
+    protocol: string,
+    from: readonly EvaluatedEnd[],
+    to: readonly Target[],
+    isOnePod: boolean | null,
+  ): SideOfEdge[] {
     return (['egress', 'ingress'] as const).flatMap((direction) => {
       const subjects = direction === 'egress' ? from : to.map(({ end }) => end)
-      const isAny = subjects.some((end) => this.#isolating(direction, end).length > 0)
-      return isAny ? [sideOf(direction, protocol, from, to, this.#isolating)] : []
+      if (!subjects.some((end) => this.#isolating(direction, end).length > 0)) return []
+      const side = sideOf(direction, protocol, from, to, this.#isolating)
+      if (side.verdict === 'allowed' || isOnePod === false) return [side]
+      if (isOnePod === true) return [{ ...side, verdict: 'allowed' as const }]
+      return [{ ...side, verdict: 'unknown' as const, reasons: [...side.reasons, MAYBE_ONE_POD] }]
     })
+  }
+
+  /** "A pod cannot block access to itself." Null where pods of one workload may be one. */
+  #isOfOnePod({ from, to }: TriedEdge): boolean | null {
+    if (isLoopbackEnd(from) || isLoopbackEnd(to)) return true
+    const [own, other] = [workloadOfEnd(from), workloadOfEnd(to)]
+    if (own === null) return false
+    if (to.type === 'service') return this.#topology.isBehind(own, to) && null
+    return other !== null && keyOfWorkload(own) === keyOfWorkload(other) && (own.kind === 'Pod' || null)
   }
 }
 
@@ -138,10 +160,12 @@ const sizeOf = ({ ingress, egress }: Policy): number =>
     .flatMap((direction) => [...(direction?.allow ?? []), ...(direction?.deny ?? [])])
     .reduce((size, { peers, ports }) => size + (peers?.length ?? 0) + (ports?.length ?? 0) + 1, 1)
 
-/** Whether an edge is unknown because its pods differ: their flows tell more. */
+/** Reasons of edges of whose pods their flows tell more. */
+const OF_PODS = [DIFFERING_PODS, SOME_ADDRESSES, MAYBE_ONE_POD]
+
+/** Whether an edge is unknown because its pods differ, or may be one: their flows tell more. */
 export const isOfDifferingPods = ({ verdict, sides }: JudgedEdge): boolean =>
-  verdict === 'unknown' &&
-  sides.some(({ reasons }) => reasons.includes(DIFFERING_PODS) || reasons.includes(SOME_ADDRESSES))
+  verdict === 'unknown' && sides.some(({ reasons }) => reasons.some((one) => OF_PODS.includes(one)))
 
 async function edgesOf(connections: readonly Connection[], topology: Topology, slice: Slice): Promise<TriedEdge[]> {
   const edges = new Map<string, TriedEdge>()

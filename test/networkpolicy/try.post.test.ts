@@ -143,6 +143,46 @@ test('POST /networkpolicy/try 200: a pod may always talk to its own node', async
   assert.deepEqual([json.evaluated, json.allowed, json.denied], [2, 1, 1])
 })
 
+test('POST /networkpolicy/try 200: a pod may always talk to itself, by its address and by loopback', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const web = podOf({ namespace: 'shop', name: 'web-1', ip: '10.1.0.1', labels: { app: 'web' } })
+  const itself = ['10.1.0.1', '127.0.0.1', '127.8.0.1', '::1'].map((ip, i) => flowOf(web, 'EGRESS', ip, `900${i}`))
+  await seed(
+    own,
+    [web],
+    [],
+    [...itself, flowOf(web, 'INGRESS', '127.0.0.1', '9009'), flowOf(web, 'EGRESS', '1.1.1.1', '53')],
+  )
+  const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body: DENY_ALL })
+  assert.deepEqual(linesOf(json.deniedEdges), ['shop/Pod/web-1 > 1.1.1.1:53 egress'])
+  assert.deepEqual([json.evaluated, json.allowed, json.denied], [6, 5, 1])
+})
+
+test('POST /networkpolicy/try 200: flows tell which pods of a workload talked to themselves', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const member = (n: number) =>
+    podOf({ namespace: 'shop', name: `db-${n}`, ip: `10.1.0.${n}`, workload: 'StatefulSet/db', labels: { app: 'db' } })
+  const [first, second] = [member(1), member(2)]
+  const service = serviceOf('shop', 'db', '10.96.0.7', { selector: { app: 'db' }, ports: [{ port: 5000 }] })
+  const flows = [
+    flowOf(first, 'EGRESS', '10.1.0.1', '8080'),
+    flowOf(second, 'INGRESS', '10.1.0.2', '8080'),
+    flowOf(first, 'EGRESS', '10.1.0.1', '9090'),
+    flowOf(first, 'EGRESS', '10.1.0.2', '9090'),
+    flowOf(first, 'EGRESS', '10.96.0.7', '5000'),
+  ]
+  await seed(own, [first, second], [service], flows)
+  const trial = async () => (await own.request('POST', '/networkpolicy/try', { headers: yaml, body: DENY_ALL })).json
+  const { deniedEdges, allowed, unknown, unknownReasons } = await trial()
+  assert.deepEqual(linesOf(deniedEdges), ['shop/StatefulSet/db > shop/StatefulSet/db:9090 egress,ingress'])
+  assert.equal(deniedEdges[0].flows, 1)
+  assert.deepEqual([allowed, unknown], [1, 1], 'which pod is behind the service is not known')
+  assert.match(unknownReasons[0].reason, /no policy denies a pod access to itself/)
+  await own.sql`delete from traffic`
+  const later = await trial()
+  assert.deepEqual([later.allowed, later.denied, later.unknown], [0, 0, 3])
+})
+
 test('POST /networkpolicy/try 200: a service in front of two workloads is unknown where the policies treat them differently', async () => {
   const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
   const pod = (name: string, ip: string, version: string) =>

@@ -113,6 +113,12 @@ test('ends that nobody can name are left out, with the reason', async () => {
   ])
 })
 
+test('connections within a pod, over its loopback, are none that a policy allows or denies', async () => {
+  const connections = [to('unresolved 127.0.0.1 53/UDP'), from('unresolved ::1 80'), from('unresolved 127.0.0.2 80')]
+  const { ingress, egress, notes } = await web({ connections })
+  assert.deepEqual([...ingress, ...egress, ...notes], [])
+})
+
 test('a peer whose pods are gone is known by the labels that they had', async () => {
   const gone = pods('shop/Deployment/gone', { app: 'gone', 'pod-template-hash': 'a' }, { isLiving: false })
   const { egress } = await web({ pods: [WEB, gone], connections: [to('shop/Deployment/gone 80')] })

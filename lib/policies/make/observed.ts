@@ -1,7 +1,7 @@
 /** Peers and ports that the connections of a workload need, in one direction (docs/contract.md#network-policies). */
 import type { Slice } from '../../event-loop/slices.ts'
 import type { DirectionName } from '../evaluate.ts'
-import type { Connection, End, Workload } from '../facts.ts'
+import { type Connection, type End, isLoopbackEnd, type Workload } from '../facts.ts'
 import type { Topology } from '../topology.ts'
 import type { Notes } from './notes.ts'
 import { endText, mergedPeer, type Pair, peerKey, type RulePeer, type RulePort, towards } from './peers.ts'
@@ -16,7 +16,10 @@ export const isEndOf = (workload: Workload, end: End): boolean =>
       end.namespace === workload.namespace &&
       end.name === workload.name
 
-/** The connections of a workload in a direction: also those to the services that select it. */
+/**
+ * The connections of a workload in a direction: also those to the services that select it, and none within a pod, over
+ * its loopback.
+ */
 export const connectionsOf = (
   workload: Workload,
   connections: readonly Connection[],
@@ -25,8 +28,8 @@ export const connectionsOf = (
 ): Connection[] =>
   connections.filter(({ from, to }) =>
     direction === 'egress'
-      ? isEndOf(workload, from)
-      : isEndOf(workload, to) || (to.type === 'service' && topology.isBehind(workload, to)),
+      ? isEndOf(workload, from) && !isLoopbackEnd(to)
+      : (isEndOf(workload, to) && !isLoopbackEnd(from)) || (to.type === 'service' && topology.isBehind(workload, to)),
   )
 
 /** The pairs of connections that were not dropped. Notes say what no pair allows. */
