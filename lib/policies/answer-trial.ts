@@ -2,6 +2,7 @@
 import { type Database, fixed, type Gate } from '../db/index.ts'
 import { Slice } from '../event-loop/slices.ts'
 import { stillCounting } from '../flows/index.ts'
+import { judgeOwnNode, strictest } from './evaluate.ts'
 import { readExamples } from './example-flows.ts'
 import { MAX_EDGES_BY_POD, readPodPairs } from './pod-pairs.ts'
 import type { Policy } from './policy.ts'
@@ -35,7 +36,7 @@ export async function trialOf(
   const { pods, postedAt } = await readPods(db.read, namespaces, keys)
   const trial = new Trial(policies, { pods, services, connections })
   const judged = await byPods(db.read, trial, await trial.edges(), policies.some(looksAtAddresses))
-  const edges = await withoutOwnNodes(db.read, judged)
+  const edges = await withOwnNodes(db.read, judged)
   const summary = await summaryOf(policies, pods, edges)
   const examples = await readExamples(db.read, summary.deniedEdges)
   return {
@@ -100,17 +101,23 @@ const OWN_NODES = fixed<{ id: string }[]>(`
           join pod n on n.pod_name = a.pod_name
           where a.ip = e.traffic_in_out_ip and n.host_network and n.node_name = l.node_name))`)
 
-/** "Traffic to and from the node where a Pod is running is always allowed." */
-async function withoutOwnNodes(gate: Gate, edges: readonly JudgedEdge[]): Promise<readonly JudgedEdge[]> {
+function byOwnNode(edge: JudgedEdge): JudgedEdge {
+  const sides = edge.sides.map((side) => {
+    const reasons = new Set(side.reasons)
+    const verdict = judgeOwnNode(side.policies, side.direction, side.attempt, side.verdict, reasons)
+    return { ...side, verdict, reasons: [...reasons] }
+  })
+  return { ...edge, sides, verdict: strictest(sides.map(({ verdict }) => verdict)) }
+}
+
+async function withOwnNodes(gate: Gate, edges: readonly JudgedEdge[]): Promise<readonly JudgedEdge[]> {
   const isOfNode = ({ verdict, from, to }: JudgedEdge) =>
-    verdict === 'denied' && (from.type === 'node' || to.type === 'node')
+    verdict !== 'allowed' && (from.type === 'node' || to.type === 'node')
   const ids = edges.filter(isOfNode).flatMap(({ edgeIds }) => edgeIds)
   if (ids.length === 0) return edges
   const rows = await gate((sql) => OWN_NODES(sql, JSON.stringify(ids)))
   const own = new Set(rows.map(({ id }) => id))
   return edges.map((edge) =>
-    isOfNode(edge) && edge.edgeIds.length > 0 && edge.edgeIds.every((id) => own.has(id))
-      ? { ...edge, verdict: 'allowed', sides: edge.sides.map((side) => ({ ...side, verdict: 'allowed' })) }
-      : edge,
+    isOfNode(edge) && edge.edgeIds.length > 0 && edge.edgeIds.every((id) => own.has(id)) ? byOwnNode(edge) : edge,
   )
 }

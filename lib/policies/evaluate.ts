@@ -104,13 +104,7 @@ export function judgeSide(
   reasons: Reasons = new Set(),
 ): SideVerdict {
   const subject = subjectOf(attempt, direction) as PodEnd
-  const matching = (kind: 'allow' | 'deny') =>
-    any(isolating, (policy) =>
-      both(
-        selects(policy.subject, subject.labels),
-        any(policy[direction]![kind], (rule) => ruleMatches(rule, policy, direction, attempt, reasons)),
-      ),
-    )
+  const matching = (kind: 'allow' | 'deny') => anyRule(isolating, kind, direction, attempt, reasons)
   const isAllowed = both(matching('allow'), not(matching('deny')))
   const isIsolated = any(isolating, (policy) => selects(policy.subject, subject.labels))
   if (isIsolated === null) reasons.add(UNKNOWN_LABELS)
@@ -121,6 +115,37 @@ export function judgeSide(
   const verdict = isAllowed === true ? 'allowed' : isAllowed === false && isSure ? 'denied' : null
   return { direction, verdict: verdict ?? byAddress(isolating, direction, attempt), policies: isolating }
 }
+
+/**
+ * The verdict of an end that is denied or unknown, where the peer is the node of the pod. "Traffic to and from the node
+ * where a Pod is running is always allowed"; Cilium lets only the node in, unless a rule denies that.
+ */
+export function judgeOwnNode(
+  isolating: readonly Policy[],
+  direction: DirectionName,
+  attempt: Attempt,
+  verdict: Verdict,
+  reasons: Reasons,
+): Verdict {
+  if (direction === 'egress' && isolating.some(({ kind }) => kind === 'CiliumNetworkPolicy')) return verdict
+  const isDenied = anyRule(isolating, 'deny', direction, attempt, reasons)
+  return isDenied === null ? 'unknown' : isDenied ? verdict : 'allowed'
+}
+
+/** Whether a rule of one of the policies matches, and that policy selects the end. */
+const anyRule = (
+  isolating: readonly Policy[],
+  kind: 'allow' | 'deny',
+  direction: DirectionName,
+  attempt: Attempt,
+  reasons: Reasons,
+): Tri =>
+  any(isolating, (policy) =>
+    both(
+      selects(policy.subject, (subjectOf(attempt, direction) as PodEnd).labels),
+      any(policy[direction]![kind], (rule) => ruleMatches(rule, policy, direction, attempt, reasons)),
+    ),
+  )
 
 /**
  * The verdict that holds for each address of the peer. Rules for IPv4 and for IPv6 may together match all addresses of

@@ -126,21 +126,51 @@ test('POST /networkpolicy/try 200: the namespace and the window choose the edges
   assert.equal(await evaluated('?until=60d'), 0)
 })
 
-test('POST /networkpolicy/try 200: a pod may always talk to its own node', async () => {
+/** A pod of node-1, pods on the host network of two nodes, and a connection with each in each direction. */
+async function withNodes() {
   const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
   const here = podOf({ namespace: 'shop', name: 'web-9', ip: '10.1.0.9', labels: { app: 'web' }, node: 'node-1' })
   const node = (name: string, ip: string) =>
     podOf({ namespace: 'kube-system', name: `proxy-${name}`, ip, node: name, hostNetwork: true })
   const pods = [here, node('node-1', '192.168.0.1'), node('node-2', '192.168.0.2')]
-  await seed(
-    own,
-    pods,
-    [],
-    [flowOf(here, 'INGRESS', '192.168.0.1', '80'), flowOf(here, 'INGRESS', '192.168.0.2', '80')],
-  )
-  const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body: DENY_ALL })
-  assert.deepEqual(linesOf(json.deniedEdges), ['192.168.0.2 > shop/Pod/web-9:80 ingress'])
-  assert.deepEqual([json.evaluated, json.allowed, json.denied], [2, 1, 1])
+  const flows = ['192.168.0.1', '192.168.0.2'].flatMap((ip) => [
+    flowOf(here, 'INGRESS', ip, '80'),
+    flowOf(here, 'EGRESS', ip, '9100'),
+  ])
+  await seed(own, pods, [], flows)
+  return async (body: string) => {
+    const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body })
+    return { denied: linesOf(json.deniedEdges), counts: [json.allowed, json.unknown] }
+  }
+}
+
+test('POST /networkpolicy/try 200: a pod and its own node: Kubernetes denies nothing, Cilium only what the pod opens', async () => {
+  const trial = await withNodes()
+  const [fromNode, toNode] = ['1', '2'].map((n) => [
+    `192.168.0.${n} > shop/Pod/web-9:80 ingress`,
+    `shop/Pod/web-9 > 192.168.0.${n}:9100 egress`,
+  ]) as [string[], string[]]
+  assert.deepEqual(await trial(DENY_ALL), { denied: toNode, counts: [2, 0] })
+  const cilium = (spec: string) => `
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: {name: nodes, namespace: shop}
+spec: {endpointSelector: {}, ${spec}}
+`
+  const [ownEgress, otherIngress, otherEgress] = [fromNode[1]!, toNode[0]!, toNode[1]!]
+  const nodes = 'toEntities: [host, remote-node]'
+  assert.deepEqual(await trial(cilium('egress: [{}]')), { denied: [ownEgress, otherEgress], counts: [0, 0] })
+  assert.deepEqual(await trial(cilium(`egressDeny: [{${nodes}}]`)), {
+    ...{ denied: [ownEgress, otherEgress], counts: [0, 0] },
+  })
+  assert.deepEqual(await trial(cilium('ingress: [{}]')), { denied: [otherIngress], counts: [1, 0] })
+  const deny = (entities: string) => cilium(`ingressDeny: [{fromEntities: [${entities}]}]`)
+  assert.deepEqual(await trial(deny('host, remote-node')), { denied: [fromNode[0], otherIngress], counts: [0, 0] })
+  assert.deepEqual(await trial(deny('world')), { denied: [otherIngress], counts: [1, 0] })
+  assert.deepEqual(await trial(deny('host')), { denied: [otherIngress], counts: [0, 1] })
+  assert.deepEqual(await trial(`${DENY_ALL}---${cilium('egress: [{}]')}`), {
+    ...{ denied: [otherIngress, ownEgress, otherEgress], counts: [1, 0] },
+  })
 })
 
 test('POST /networkpolicy/try 200: a pod may always talk to itself, by its address and by loopback', async () => {
