@@ -10,6 +10,7 @@ import {
   type Peer,
   type Policy,
   type PortRange,
+  type Protocol,
   type Rule,
   type Selector,
 } from './policy.ts'
@@ -106,8 +107,7 @@ export function judgeSide(
   const subject = subjectOf(attempt, direction) as PodEnd
   const matching = (kind: 'allow' | 'deny') => anyRule(isolating, kind, direction, attempt, reasons)
   const isAllowed = both(matching('allow'), not(matching('deny')))
-  const isIsolated = any(isolating, (policy) => selects(policy.subject, subject.labels))
-  if (isIsolated === null) reasons.add(UNKNOWN_LABELS)
+  const isIsolated = any(isolating, (policy) => applies(policy, direction, attempt, reasons))
   // "NetworkPolicy behaviour for hostNetwork pods is undefined": most plugins do not isolate them.
   if (subject.isHostNetwork === true)
     reasons.add('network plugins differ in whether policies isolate pods on the host network')
@@ -132,7 +132,18 @@ export function judgeOwnNode(
   return isDenied === null ? 'unknown' : isDenied ? verdict : 'allowed'
 }
 
-/** Whether a rule of one of the policies matches, and that policy selects the end. */
+/**
+ * Whether a policy selects the end of a connection and is about such connections: "it is only guaranteed to deny TCP,
+ * UDP and SCTP connections", and it is "undefined what happens with (for example) ICMP packets".
+ */
+function applies(policy: Policy, direction: DirectionName, attempt: Attempt, reasons: Reasons): Tri {
+  const isSelected = selects(policy.subject, (subjectOf(attempt, direction) as PodEnd).labels)
+  if (isSelected === null) reasons.add(UNKNOWN_LABELS)
+  if (isSelected !== true || policy.kind === 'CiliumNetworkPolicy' || hasPorts(protocolOf(attempt))) return isSelected
+  return unknown(reasons, 'network plugins differ in what a NetworkPolicy does to protocols beside TCP, UDP and SCTP')
+}
+
+/** Whether a rule of one of the policies matches, and that policy applies. */
 const anyRule = (
   isolating: readonly Policy[],
   kind: 'allow' | 'deny',
@@ -142,7 +153,7 @@ const anyRule = (
 ): Tri =>
   any(isolating, (policy) =>
     both(
-      selects(policy.subject, (subjectOf(attempt, direction) as PodEnd).labels),
+      applies(policy, direction, attempt, reasons),
       any(policy[direction]![kind], (rule) => ruleMatches(rule, policy, direction, attempt, reasons)),
     ),
   )
@@ -266,8 +277,19 @@ function blocksMatch(blocks: readonly Block[], end: EvaluatedEnd, reasons: Reaso
   return isSure || unknown(reasons, IN_OR_OUT)
 }
 
+const PROTOCOLS: ReadonlySet<string> = new Set<Protocol>(['TCP', 'UDP', 'SCTP', 'ICMP', 'ICMPV6'])
+
+function protocolOf(attempt: Attempt): Protocol {
+  const sent = attempt.protocol.toUpperCase()
+  return PROTOCOLS.has(sent) ? (sent as Protocol) : 'OTHER'
+}
+
+const hasPorts = (protocol: Protocol): boolean => protocol === 'TCP' || protocol === 'UDP' || protocol === 'SCTP'
+
 function portMatches({ protocol, port, endPort }: PortRange, attempt: Attempt, reasons: Reasons): Tri {
-  if (protocol !== null && protocol !== attempt.protocol.toUpperCase()) return false
+  const own = protocolOf(attempt)
+  if (protocol !== null && protocol !== own) return false
+  if (!hasPorts(own)) return port === null && unknown(reasons, 'types of ICMP and rarer protocols are not told apart')
   if (port === null) return true
   if (attempt.port === null) return unknown(reasons, 'the port that the server listens on is not known')
   if (typeof port === 'number') return attempt.port >= port && attempt.port <= (endPort ?? port)

@@ -61,9 +61,12 @@ export type Peer =
   /** It cannot be told what it matches (a DNS name, a group of a cloud provider). */
   | { readonly kind: 'unknown'; readonly reason: string }
 
+/** `ICMP` and `ICMPV6` are some of their types. `OTHER` is one beside these, such as VRRP: they are not told apart. */
+export type Protocol = 'TCP' | 'UDP' | 'SCTP' | 'ICMP' | 'ICMPV6' | 'OTHER'
+
 export interface PortRange {
   /** Null is every protocol. */
-  readonly protocol: 'TCP' | 'UDP' | 'SCTP' | null
+  readonly protocol: Protocol | null
   /** A number, the name of a port of the server's pods, or null for every port. */
   readonly port: number | string | null
   /** The last port where `port` is a number, included; null is `port` alone. */

@@ -173,6 +173,28 @@ spec: {endpointSelector: {}, ${spec}}
   })
 })
 
+test('POST /networkpolicy/try 200: ICMP is unknown to a NetworkPolicy, and its types to Cilium', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const [web, api] = ['web', 'api'].map((name, i) => podOf({ namespace: 'shop', name, ip: `10.1.0.${i + 1}` }))
+  await seed(own, [web!, api!], [], [flowOf(web!, 'EGRESS', '10.1.0.2', '0', { ip_protocol: 'ICMP' })])
+  const counts = async (body: string) => {
+    const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body })
+    return [json.allowed, json.denied, json.unknown]
+  }
+  const cilium = (spec: string) => `
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: {name: icmp, namespace: shop}
+spec: {endpointSelector: {}, ${spec}}`
+  const icmps = 'icmps: [{fields: [{type: 8, family: IPv4}]}]'
+  assert.deepEqual(await counts(DENY_ALL), [0, 0, 1])
+  assert.deepEqual(await counts(cilium('egress: [{}]')), [0, 1, 0])
+  assert.deepEqual(await counts(cilium('egress: [{toEndpoints: [{}]}]')), [1, 0, 0])
+  assert.deepEqual(await counts(cilium(`egress: [{toEndpoints: [{}], ${icmps}}]`)), [0, 0, 1])
+  const deny = `egress: [{toEntities: [all]}], egressDeny: [{toEntities: [all], ${icmps}}]`
+  assert.deepEqual(await counts(cilium(deny)), [0, 0, 1])
+})
+
 test('POST /networkpolicy/try 200: a pod may always talk to itself, by its address and by loopback', async () => {
   const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
   const web = podOf({ namespace: 'shop', name: 'web-1', ip: '10.1.0.1', labels: { app: 'web' } })

@@ -40,13 +40,16 @@ function verdict(
     from = pod('shop', 'api'),
     to = pod('shop', 'web'),
     port = 8080,
-  }: { from?: EvaluatedEnd; to?: EvaluatedEnd; port?: number | null } = {},
+    protocol = 'TCP',
+  }: { from?: EvaluatedEnd; to?: EvaluatedEnd; port?: number | null; protocol?: string } = {},
 ): [Verdict, ...string[]] {
   const reasons = new Set<string>()
-  const found = judge(policies, { from, to, port, protocol: 'TCP' }, reasons).verdict
+  const found = judge(policies, { from, to, port, protocol }, reasons).verdict
   return found === 'unknown' ? [found, ...reasons] : [found]
 }
 const ingress = (...allow: Rule[]) => [policy({ ingress: isolating(allow) })]
+const cilium = (allow: Rule[], deny: Rule[] = []) =>
+  policy({ kind: 'CiliumNetworkPolicy', ingress: isolating(allow, deny) })
 
 test('an end that no policy isolates allows everything, and both ends have to allow', () => {
   assert.deepEqual(verdict([]), ['allowed'])
@@ -76,6 +79,40 @@ test('a named port is that of the server, and unknown where its ports are not kn
   assert.equal(verdict(ingress(rule(null, [tcp(80)])), { port: null })[0], 'unknown')
   assert.deepEqual(verdict(ingress(rule(null, [tcp(8000, 8080)]))), ['allowed'])
   assert.deepEqual(verdict(ingress(rule(null, [tcp(8000, 8079)]))), ['denied'])
+})
+
+test('a NetworkPolicy says nothing of protocols beside TCP, UDP and SCTP', () => {
+  for (const protocol of ['ICMP', 'ICMPv6', 'UNKNOWN(47)']) {
+    const of = (policies: Policy[]) => verdict(policies, { port: null, protocol })[0]
+    assert.equal(of(ingress()), 'unknown', protocol)
+    assert.equal(of(ingress(rule(null))), 'unknown')
+    assert.equal(of(ingress(rule([pods('api')], [tcp(8080)]))), 'unknown')
+    assert.equal(of([policy({ subject: app('other'), ingress: isolating([]) })]), 'allowed')
+    assert.equal(of([...ingress(rule(null)), cilium([])]), 'unknown')
+    assert.equal(of([...ingress(), cilium([])]), 'denied')
+    assert.equal(of([...ingress(), cilium([rule(null)])]), 'allowed')
+  }
+  assert.equal(verdict(ingress(rule(null, [tcp(8080)])), { protocol: 'tcp' })[0], 'allowed')
+})
+
+test('rules of Cilium without ports are about every protocol, those with ports and types of ICMP are not', () => {
+  const some = (protocol: PortRange['protocol'], port: number | null = null) =>
+    rule(null, [{ protocol, port, endPort: null }])
+  const of = (allow: Rule[], deny: Rule[], protocol: string) =>
+    verdict([cilium(allow, deny)], { port: null, protocol })[0]
+  assert.equal(of([rule(null)], [], 'ICMP'), 'allowed')
+  assert.equal(of([rule([pods('db')])], [], 'ICMP'), 'denied')
+  assert.equal(of([some('TCP')], [], 'ICMP'), 'denied')
+  assert.equal(of([some('ICMP')], [], 'ICMP'), 'unknown')
+  assert.equal(of([some('ICMP')], [], 'ICMPv6'), 'denied')
+  assert.equal(of([some('ICMPV6')], [], 'ICMPv6'), 'unknown')
+  assert.equal(of([some('ICMP')], [], 'UNKNOWN(112)'), 'denied')
+  assert.equal(of([some('OTHER')], [], 'UNKNOWN(112)'), 'unknown')
+  assert.equal(of([some(null)], [], 'ICMP'), 'unknown', 'Cilium reads ANY as TCP, UDP and SCTP, and says all')
+  assert.equal(of([some(null, 53)], [], 'ICMP'), 'denied')
+  assert.equal(of([rule(null)], [some('ICMP')], 'ICMP'), 'unknown')
+  assert.equal(of([rule(null)], [some('ICMP')], 'ICMPV6'), 'allowed')
+  assert.deepEqual(verdict([cilium([rule(null)], [some('ICMP')])]), ['allowed'], 'of TCP')
 })
 
 test('only the name of a namespace is known: other labels of it are unknown, a wrong name is not', () => {

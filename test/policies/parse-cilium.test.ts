@@ -391,10 +391,9 @@ test('CiliumNetworkPolicy: ports', async () => {
     [{ port: '0' }, [EVERY]],
     [{ port: '0', protocol: 'TCP' }, [range('TCP', null)]],
     [{ port: 'HTTP' }, [range(null, 'http')]],
-    ...['ICMP', 'ICMPV6', 'ICMPv6', 'VRRP', 'IGMP'].map((protocol): [object, object[]] => [
-      { port: '0', protocol },
-      [],
-    ]),
+    [{ port: '8', protocol: 'ICMP' }, [range('ICMP', null)]],
+    ...['ICMPV6', 'ICMPv6'].map((protocol): [object, object[]] => [{ port: '0', protocol }, [range('ICMPV6', null)]]),
+    ...['VRRP', 'IGMP'].map((protocol): [object, object[]] => [{ port: '0', protocol }, [range('OTHER', null)]]),
   ]
   await assertEach(rows, async ([port, expected]) =>
     assert.deepEqual(await portsOf(port), expected, JSON.stringify(port)),
@@ -464,7 +463,10 @@ test('CiliumNetworkPolicy: ports of members are taken together, except those wit
 test('CiliumNetworkPolicy: ICMP, authentication and requirements', async () => {
   const icmps = [{ fields: [{ family: 'IPv6', type: 'EchoRequest' }, { type: 8 }, { type: '0' }] }]
   assert.deepEqual(await egressOf({ toEntities: ['world'], icmps }), [
-    { path: 'spec.egress[0]', peers: [{ kind: 'world' }], ports: [], unknown: null },
+    {
+      ...{ path: 'spec.egress[0]', peers: [{ kind: 'world' }], unknown: null },
+      ports: ['ICMPV6', 'ICMP', 'ICMP'].map((protocol) => ({ protocol, port: null, endPort: null })),
+    },
   ])
   const unknownOf = async (mode: string) =>
     (await egressOf({ toEntities: ['all'], authentication: { mode } }))[0]!.unknown

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { Slice } from '../../event-loop/slices.ts'
 import type { PortRange } from '../policy.ts'
-import { PortDenyRule, PortRule, type SentPort } from './cilium-schemas.ts'
+import { PortDenyRule, PortRule, type SentIcmp, type SentPort } from './cilium-schemas.ts'
 import { isPortName, MAX_PORT, PORT_NAME } from './fields.ts'
 import { mapInSlices } from './in-slices.ts'
 import { at, type Place, read, refuse } from './place.ts'
@@ -14,7 +14,14 @@ export interface Ports {
   readonly unknown: string | null
 }
 
-const EVERY_PORT: PortRange = { protocol: null, port: null, endPort: null }
+const NO_PORT = { port: null, endPort: null }
+const EVERY_PORT: PortRange = { protocol: null, ...NO_PORT }
+
+/** The types of ICMP that a rule has. */
+export const readIcmps = (icmps: readonly SentIcmp[]): PortRange[] =>
+  icmps.flatMap(({ fields }) =>
+    (fields ?? []).map(({ family }) => ({ protocol: family === 'IPv6' ? 'ICMPV6' : 'ICMP', ...NO_PORT })),
+  )
 
 /** Reads each member of `toPorts`. */
 export const readPorts = (sent: readonly unknown[], isDeny: boolean, place: Place, slice: Slice): Promise<Ports[]> =>
@@ -27,7 +34,7 @@ function readPortRule(sent: unknown, isDeny: boolean, place: Place): Ports {
   if (ports.length === 0) return { place, ports: [EVERY_PORT], unknown: 'Cilium does not say what no ports mean' }
   return {
     place,
-    ports: ports.flatMap((one, i) => readPort(one, at(place, 'ports', i))),
+    ports: ports.map((one, i) => readPort(one, at(place, 'ports', i))),
     unknown: isLayer7(rule) ? 'rules of layer 7' : null,
   }
 }
@@ -45,7 +52,7 @@ function isLayer7({
 
 const PORT = /^(?:0|[1-9]\d{0,4})$/
 
-function readPort({ port: sent, endPort: sentEnd, protocol: sentProtocol }: SentPort, place: Place): PortRange[] {
+function readPort({ port: sent, endPort: sentEnd, protocol: sentProtocol }: SentPort, place: Place): PortRange {
   const name = sent.toLowerCase()
   const isNumber = PORT.test(sent) && Number(sent) <= MAX_PORT
   if (!isNumber && !isPortName(name)) refuse(at(place, 'port'), `expected "0" to "${MAX_PORT}", or ${PORT_NAME}`)
@@ -57,8 +64,10 @@ function readPort({ port: sent, endPort: sentEnd, protocol: sentProtocol }: Sent
     if (endPort < port) refuse(at(place, 'endPort'), 'expected at least port')
   }
   const protocol = sentProtocol ?? 'ANY'
-  if (protocol === 'ANY') return [{ protocol: null, port: port || null, endPort }]
-  // No connection here has another protocol, such as VRRP.
-  if (protocol !== 'TCP' && protocol !== 'UDP' && protocol !== 'SCTP') return []
-  return [{ protocol, port: port || null, endPort }]
+  if (protocol === 'ANY') return { protocol: null, port: port || null, endPort }
+  if (protocol === 'TCP' || protocol === 'UDP' || protocol === 'SCTP') return { protocol, port: port || null, endPort }
+  return {
+    protocol: protocol === 'ICMP' ? 'ICMP' : protocol === 'VRRP' || protocol === 'IGMP' ? 'OTHER' : 'ICMPV6',
+    ...NO_PORT,
+  }
 }

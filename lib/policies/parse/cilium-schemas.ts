@@ -66,6 +66,7 @@ const icmpType = z.custom(isIcmpType, `expected a type of ICMP: 0 to ${MAX_ICMP_
 const Icmp = strict({
   fields: listOf(strict({ family: z.enum(['IPv4', 'IPv6']).nullish(), type: icmpType }), MAX_PORTS).nullish(),
 })
+export type SentIcmp = z.output<typeof Icmp>
 const Authentication = strict({ mode: z.enum(['disabled', 'required', 'test-always-fail']) })
 
 const onBothSides = { toPorts: list.nullish(), icmps: many(Icmp) }

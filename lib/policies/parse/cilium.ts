@@ -4,8 +4,8 @@ import type { Slice } from '../../event-loop/slices.ts'
 import { type Direction, NAMESPACE_NAME, type Policy, type Rule, type Selector } from '../policy.ts'
 import { split } from './cilium-labels.ts'
 import { readPeers } from './cilium-peers.ts'
-import { readPorts } from './cilium-ports.ts'
-import { RULES, type Section, SpecSchema } from './cilium-schemas.ts'
+import { readIcmps, readPorts } from './cilium-ports.ts'
+import { RULES, type Section, type SentIcmp, SpecSchema } from './cilium-schemas.ts'
 import { mapInSlices } from './in-slices.ts'
 import type { Named } from './kubernetes.ts'
 import { at, type Place, read, refuse } from './place.ts'
@@ -107,7 +107,7 @@ async function readRule(
   slice: Slice,
 ): Promise<Rule[]> {
   const toPorts = (rule.toPorts ?? []) as readonly unknown[]
-  const icmps = (rule.icmps ?? []) as readonly unknown[]
+  const icmps = (rule.icmps ?? []) as readonly SentIcmp[]
   if (toPorts.length > 0 && icmps.length > 0) refuse(at(place, 'icmps'), 'expected no icmps beside toPorts')
   const sentPeers = await readPeers(rule, section.startsWith('ingress') ? 'from' : 'to', place, slice)
   const hasPorts = toPorts.length > 0 || icmps.length > 0
@@ -120,7 +120,6 @@ async function readRule(
   const plain = members.filter((one) => one.unknown === null)
   const others = members.filter((one) => one.unknown !== null)
   const rules = others.map((one) => ({ path: one.place.path, peers, ports: one.ports, unknown: one.unknown }))
-  // Ports of ICMP are none of TCP, UDP and SCTP.
-  const ports = plain.flatMap((one) => one.ports)
+  const ports = [...plain.flatMap((one) => one.ports), ...readIcmps(icmps)]
   return plain.length > 0 || icmps.length > 0 ? [{ path: place.path, peers, ports, unknown }, ...rules] : rules
 }
