@@ -28,6 +28,8 @@ export interface PodEnd {
   readonly namespaceLabels: Labels | null
   /** Null where no pod is known any more. */
   readonly labels: Labels | null
+  /** Whether it may have further labels: a pod without a manifest has at least those that select its workload. */
+  readonly hasPartialLabels?: boolean
   readonly ips: readonly string[]
   readonly namedPorts: Readonly<Record<string, number>> | null
   readonly isHostNetwork: boolean | null
@@ -71,6 +73,7 @@ type Tri = boolean | null
 type Reasons = Set<string>
 
 const UNKNOWN_LABELS = 'no pod of a workload is known any more, so its labels are not known'
+const SOME_LABELS = 'a pod was posted without a manifest, so not all of its labels are known'
 const UNKNOWN_ENDPOINTS = 'the endpoints of a service without a selector are not known'
 const IN_OR_OUT = 'an address may be in the cluster or outside of it'
 
@@ -92,8 +95,7 @@ export const isolatingPolicies = (
 ): readonly Policy[] =>
   end.type === 'pod'
     ? policies.filter(
-        (one) =>
-          one[direction] !== null && one.namespace === end.namespace && selects(one.subject, end.labels) !== false,
+        (one) => one[direction] !== null && one.namespace === end.namespace && selectsPod(one.subject, end) !== false,
       )
     : []
 
@@ -137,8 +139,7 @@ export function judgeOwnNode(
  * UDP and SCTP connections", and it is "undefined what happens with (for example) ICMP packets".
  */
 function applies(policy: Policy, direction: DirectionName, attempt: Attempt, reasons: Reasons): Tri {
-  const isSelected = selects(policy.subject, (subjectOf(attempt, direction) as PodEnd).labels)
-  if (isSelected === null) reasons.add(UNKNOWN_LABELS)
+  const isSelected = selectsPod(policy.subject, subjectOf(attempt, direction) as PodEnd, reasons)
   if (isSelected !== true || policy.kind === 'CiliumNetworkPolicy' || hasPorts(protocolOf(attempt))) return isSelected
   return unknown(reasons, 'network plugins differ in what a NetworkPolicy does to protocols beside TCP, UDP and SCTP')
 }
@@ -241,8 +242,7 @@ function podsMatch(
 ): Tri {
   if (end.type !== 'pod') return false
   const isThere = namespaces === null ? end.namespace === namespace : namespaceMatches(namespaces, end, reasons)
-  const isSelected = selects(pods, end.labels)
-  if (isSelected === null) reasons.add(UNKNOWN_LABELS)
+  const isSelected = selectsPod(pods, end, reasons)
   const matches = both(isThere, isSelected)
   if (matches === false || end.isHostNetwork !== true) return matches
   return unknown(reasons, 'network plugins differ in whether selectors match pods on the host network')
@@ -302,15 +302,26 @@ function portMatches({ protocol, port, endPort }: PortRange, attempt: Attempt, r
 }
 
 /** "The requirements are ANDed." `NotIn` and `DoesNotExist` also hold where the label is missing. */
-export function selects(selector: Selector, labels: Labels | null): Tri {
-  if (labels === null) return selector.length === 0 || null
-  return selector.every(({ key, operator, values }) => {
+const selects = (selector: Selector, labels: Labels): boolean =>
+  selector.every(({ key, operator, values }) => {
     const value = Object.hasOwn(labels, key) ? labels[key]! : null
     if (operator === 'Exists') return value !== null
     if (operator === 'DoesNotExist') return value === null
     const isListed = value !== null && values.includes(value)
     return operator === 'In' ? isListed : !isListed
   })
+
+/** Whether a selector selects a pod. Of a label that it may have, nothing is known. */
+export function selectsPod(
+  selector: Selector,
+  { labels, hasPartialLabels = false }: Pick<PodEnd, 'labels' | 'hasPartialLabels'>,
+  reasons: Reasons = new Set(),
+): Tri {
+  if (labels === null) return selector.length === 0 || unknown(reasons, UNKNOWN_LABELS)
+  if (!hasPartialLabels) return selects(selector, labels)
+  const known = selector.filter(({ key }) => Object.hasOwn(labels, key))
+  if (!selects(known, labels)) return false
+  return known.length === selector.length || unknown(reasons, SOME_LABELS)
 }
 
 function any<T>(list: readonly T[], test: (one: T) => Tri): Tri {

@@ -13,6 +13,8 @@ export interface Workload {
 export interface PodGroup {
   readonly workload: Workload
   readonly labels: Labels
+  /** Whether they may have further labels: a pod without a manifest has at least those that select its workload. */
+  readonly hasPartialLabels?: boolean
   /** The selector of the workload, as posted; null where it was not. */
   readonly selectorLabels: Labels | null
   /** Numbers of container ports by name; null where no manifest was posted. */

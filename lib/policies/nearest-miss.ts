@@ -52,10 +52,10 @@ function missedPort({ ports }: Rule, { port, protocol }: Attempt): string {
 /** An end, with those of its labels that a rule looks at. */
 function describedEnd(end: EvaluatedEnd, keys: readonly string[]): string {
   if (end.type !== 'pod') return end.ip ?? 'an address'
-  const { labels, namespace } = end
+  const { labels, hasPartialLabels, namespace } = end
   const shown = [...new Set(keys)].sort().map((key) => {
     const value = labels !== null && Object.hasOwn(labels, key) ? labels[key] : undefined
-    return value === undefined ? `no label ${key}` : `${key}=${value}`
+    return value !== undefined ? `${key}=${value}` : `${hasPartialLabels ? 'perhaps' : 'no'} label ${key}`
   })
   return `a pod of ${namespace}${shown.length === 0 ? '' : ` with ${listed(shown)}`}`
 }

@@ -33,6 +33,7 @@ const PODS = fixed<{ pod: string; end: string | null }[]>(`
   select n.pod::text,
          case when l.labels is not null then json_build_object(
            'type', 'pod', 'namespace', n.pod ->> 0, 'namespaceLabels', null, 'labels', l.labels,
+           'hasPartialLabels', k.labels is null,
            'ips', case when $1::boolean then coalesce(to_json(p.pod_ips), '[]') else '[]' end,
            'namedPorts', p.named_ports, 'isHostNetwork', p.host_network) end::text as "end"
   from json_array_elements($2::text::json) n(pod)

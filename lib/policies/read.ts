@@ -197,7 +197,7 @@ const PODS = fixed<{ pods: string }[]>(`
            case when w.is_known then p.workload_name else p.pod_name end as name,
            case when a.is_all then l.labels
                 else (select coalesce(jsonb_object_agg(v.key, v.value), '{}') from jsonb_each(l.labels) v
-                      where v.key = any (a.keys)) end as labels,
+                      where v.key = any (a.keys)) end as labels, k.labels is null as has_partial_labels,
            p.workload_selector_labels::text as selector, p.named_ports, p.host_network, not p.is_dead as is_living,
            array_to_string(p.pod_ips, ',') as ips, p.time_stamp
     from asked a
@@ -210,11 +210,13 @@ const PODS = fixed<{ pods: string }[]>(`
     where l.labels is not null)
   select json_build_object(
            'workload', json_build_object('namespace', p.pod_namespace, 'kind', p.kind, 'name', p.name),
-           'labels', p.labels, 'selectorLabels', p.selector::json, 'namedPorts', p.named_ports,
+           'labels', p.labels, 'hasPartialLabels', p.has_partial_labels, 'selectorLabels', p.selector::json,
+           'namedPorts', p.named_ports,
            'isHostNetwork', p.host_network, 'isLiving', p.is_living, 'ips', string_agg(p.ips, ','),
            'postedAt', max(p.time_stamp)::text)::text as pods
   from pods p
-  group by p.pod_namespace, p.kind, p.name, p.labels, p.selector, p.named_ports, p.host_network, p.is_living`)
+  group by p.pod_namespace, p.kind, p.name, p.labels, p.has_partial_labels, p.selector, p.named_ports, p.host_network,
+           p.is_living`)
 
 /**
  * The pods of namespaces, with those of their labels that are among `keys`, or with all of them. `postedAt` is the

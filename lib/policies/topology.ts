@@ -117,8 +117,9 @@ export class Topology {
   }
 }
 
-const podEnd = ({ workload, labels, ips, namedPorts, isHostNetwork }: PodGroup): PodEnd => ({
-  ...{ type: 'pod', namespace: workload.namespace, namespaceLabels: null, labels, ips, namedPorts, isHostNetwork },
+const podEnd = ({ workload, labels, hasPartialLabels = false, ips, namedPorts, isHostNetwork }: PodGroup): PodEnd => ({
+  ...{ type: 'pod', namespace: workload.namespace, namespaceLabels: null, labels, hasPartialLabels },
+  ...{ ips, namedPorts, isHostNetwork },
 })
 
 const unknownPod = (namespace: string): PodEnd => ({

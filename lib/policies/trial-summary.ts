@@ -1,7 +1,7 @@
 /** Counts what a trial found, and lists the denied edges (docs/contract.md#network-policies). */
 import { Slice } from '../event-loop/slices.ts'
 import { sortInSlices } from '../event-loop/sort-in-slices.ts'
-import { selects, strictest, type Verdict } from './evaluate.ts'
+import { selectsPod, strictest, type Verdict } from './evaluate.ts'
 import type { End, PodGroup } from './facts.ts'
 import { nearestMiss } from './nearest-miss.ts'
 import type { Policy } from './policy.ts'
@@ -71,7 +71,7 @@ export async function summaryOf(
 
 function identityOf(policy: Policy, pods: readonly PodGroup[]) {
   const { document, kind, namespace, name, subject } = policy
-  const selected = pods.filter((one) => one.workload.namespace === namespace && selects(subject, one.labels))
+  const selected = pods.filter((one) => one.workload.namespace === namespace && selectsPod(subject, one))
   return {
     ...{ document, kind, namespace, name },
     directions: DIRECTIONS.filter((direction) => policy[direction] !== null),

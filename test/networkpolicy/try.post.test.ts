@@ -315,6 +315,36 @@ test('POST /networkpolicy/try 200: pods that are gone have no labels to judge by
   assert.match(JSON.stringify(json.unknownReasons), /no pod of a workload is known any more/)
 })
 
+test('POST /networkpolicy/try 200: labels that no manifest was posted of are unknown, not absent', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const [web, api] = ['web', 'api'].map((name, i) => {
+    const { pod_obj: _, ...pod } = podOf({
+      ...{ namespace: 'shop', name, ip: `10.1.0.${i + 1}`, workload: `Deployment/${name}`, selector: { app: name } },
+    })
+    return pod as ReturnType<typeof podOf>
+  })
+  await seed(own, [web!, api!], [], [flowOf(api!, 'INGRESS', '10.1.0.1', '80')])
+  const counts = async (subject: string, from: string) => {
+    const body = `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: api, namespace: shop}
+spec: {podSelector: ${subject}, ingress: [{from: [{podSelector: ${from}}]}]}`
+    const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body })
+    return [json.allowed, json.denied, json.unknown]
+  }
+  const is = (key: string, value: string) => `{matchLabels: {${key}: ${value}}}`
+  assert.deepEqual(await counts(is('app', 'api'), is('app', 'web')), [1, 0, 0])
+  assert.deepEqual(await counts(is('app', 'api'), is('app', 'db')), [0, 1, 0])
+  assert.deepEqual(await counts(is('app', 'api'), is('tier', 'front')), [0, 0, 1])
+  assert.deepEqual(
+    await counts(is('app', 'api'), '{matchExpressions: [{key: tier, operator: DoesNotExist}]}'),
+    [0, 0, 1],
+  )
+  assert.deepEqual(await counts(is('tier', 'front'), is('app', 'db')), [0, 0, 1])
+  assert.deepEqual(await counts(is('app', 'web'), is('app', 'db')), [0, 0, 0])
+})
+
 test('POST /networkpolicy/try 400: names the document, the path and the rule', async () => {
   const refusals: [body: string, query: string, contentType: string, says: string][] = [
     [

@@ -10,6 +10,7 @@ const pod = (namespace: string, app: string | null, more: Partial<PodEnd> = {}):
 })
 const address = (type: AddressEnd['type'], ip: string | null): AddressEnd => ({ type, ip })
 const app = (value: string) => [{ key: 'app', operator: 'In' as const, values: [value] }]
+const exists = (key: string) => [{ key, operator: 'Exists' as const, values: [] }]
 const pods = (value: string, namespaces: (Peer & { kind: 'pods' })['namespaces'] = null): Peer => ({
   ...{ kind: 'pods', namespaces, pods: app(value) },
 })
@@ -127,6 +128,32 @@ test('only the name of a namespace is known: other labels of it are unknown, a w
   assert.deepEqual(verdict(ingress(rule([pods('db', in_('team', 'a'))]))), ['denied'], 'whatever the label is')
   const labelled = pod('shop', 'api', { namespaceLabels: { team: 'b' } })
   assert.deepEqual(verdict(ingress(rule([pods('api', in_('team', 'a'))])), { from: labelled }), ['denied'])
+})
+
+test('a label that a pod without a manifest may have is unknown, one that it has is not', () => {
+  const some = pod('shop', 'api', { hasPartialLabels: true })
+  const requires = (
+    operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist',
+    key = 'tier',
+    values: string[] = [],
+  ): Peer => ({
+    ...{ kind: 'pods', namespaces: null, pods: [{ key, operator, values }] },
+  })
+  const from = (peer: Peer) => verdict(ingress(rule([peer])), { from: some })
+  for (const peer of [requires('In', 'tier', ['a']), requires('NotIn', 'tier', ['a']), requires('Exists')])
+    assert.deepEqual(from(peer), ['unknown', 'a pod was posted without a manifest, so not all of its labels are known'])
+  assert.equal(from(requires('DoesNotExist'))[0], 'unknown')
+  assert.deepEqual(from(pods('api')), ['allowed'])
+  assert.deepEqual(from(pods('db')), ['denied'])
+  assert.deepEqual(from(requires('DoesNotExist', 'app')), ['denied'])
+  assert.deepEqual(
+    from({ kind: 'pods', namespaces: null, pods: [...app('db'), ...exists('tier')] }),
+    ['denied'],
+    'whatever the tier is',
+  )
+  const tiered = [policy({ subject: exists('tier'), ingress: isolating([]) })]
+  assert.equal(verdict(tiered, { to: pod('shop', 'web', { hasPartialLabels: true }) })[0], 'unknown')
+  assert.deepEqual(verdict(tiered), ['allowed'])
 })
 
 test('address blocks of both families are taken together for a pod that has both', () => {
