@@ -39,18 +39,26 @@ export function hasOwner(object: JsonObject | null): boolean | null {
 const MAX_NAMED_PORTS = 64
 const MAX_PORT_NAME_CHARS = 63
 
-/** The numbers of the ports that the containers name, for services that name a target port; null without a manifest. */
+const PROTOCOLS = ['TCP', 'UDP', 'SCTP']
+
+/**
+ * The numbers of the ports that the containers name, by name and protocol, such as `http/TCP`; null without a manifest.
+ * Of containers that share both, the first counts, as for services that name a target port.
+ */
 export function namedPorts(object: JsonObject | null): Record<string, number> | null {
   if (object === null) return null
   const containers = objectsOf(member(object, 'spec', 'containers'))
   const sidecars = objectsOf(member(object, 'spec', 'initContainers')).filter((one) => one.restartPolicy === 'Always')
   const ports = [...containers, ...sidecars].flatMap((one) => objectsOf(one.ports))
-  const named = ports.flatMap(({ name, containerPort }) =>
-    typeof name === 'string' && /^[a-z0-9-]+$/.test(name) && name.length <= MAX_PORT_NAME_CHARS && isPort(containerPort)
-      ? [[name, containerPort] as const]
-      : [],
-  )
-  return Object.fromEntries(named.slice(0, MAX_NAMED_PORTS))
+  const named = new Map<string, number>()
+  for (const { name, containerPort, protocol } of ports) {
+    const isNamed = typeof name === 'string' && /^[a-z0-9-]+$/.test(name) && name.length <= MAX_PORT_NAME_CHARS
+    const known = PROTOCOLS.find((one) => one === (protocol ?? 'TCP'))
+    const key = `${name}/${known}`
+    if (!isNamed || known === undefined || !isPort(containerPort) || named.has(key)) continue
+    if (named.size < MAX_NAMED_PORTS) named.set(key, containerPort)
+  }
+  return Object.fromEntries(named)
 }
 
 const objectsOf = (list: unknown): JsonObject[] => (Array.isArray(list) ? list.filter(isObject) : [])

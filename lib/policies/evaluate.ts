@@ -4,6 +4,7 @@
  * (docs/contract.md#network-policies).
  */
 import { inBlock } from './address-block.ts'
+import { type NamedPorts, numberOfPort } from './facts.ts'
 import {
   type Labels,
   NAMESPACE_NAME,
@@ -31,7 +32,7 @@ export interface PodEnd {
   /** Whether it may have further labels: a pod without a manifest has at least those that select its workload. */
   readonly hasPartialLabels?: boolean
   readonly ips: readonly string[]
-  readonly namedPorts: Readonly<Record<string, number>> | null
+  readonly namedPorts: NamedPorts | null
   readonly isHostNetwork: boolean | null
 }
 
@@ -298,7 +299,7 @@ function portMatches({ protocol, port, endPort }: PortRange, attempt: Attempt, r
   if (to.type === 'unknown') return unknown(reasons, UNKNOWN_ENDPOINTS)
   if (to.type !== 'pod') return false
   if (to.namedPorts === null) return unknown(reasons, 'the named ports of a pod are not known')
-  return Object.hasOwn(to.namedPorts, port) && to.namedPorts[port] === attempt.port
+  return numberOfPort(to.namedPorts, port, own) === attempt.port
 }
 
 /** "The requirements are ANDed." `NotIn` and `DoesNotExist` also hold where the label is missing. */

@@ -9,6 +9,15 @@ export interface Workload {
   readonly name: string
 }
 
+/** Numbers of container ports by name and protocol, such as `http/TCP`; earlier releases stored names alone. */
+export type NamedPorts = Readonly<Record<string, number>>
+
+/** The number of a named port; null where no container has it. */
+export function numberOfPort(ports: NamedPorts, name: string, protocol: string): number | null {
+  const key = [`${name}/${protocol.toUpperCase()}`, name].find((one) => Object.hasOwn(ports, one))
+  return key === undefined ? null : ports[key]!
+}
+
 /** Pods of one workload that agree in everything below. */
 export interface PodGroup {
   readonly workload: Workload
@@ -17,8 +26,8 @@ export interface PodGroup {
   readonly hasPartialLabels?: boolean
   /** The selector of the workload, as posted; null where it was not. */
   readonly selectorLabels: Labels | null
-  /** Numbers of container ports by name; null where no manifest was posted. */
-  readonly namedPorts: Readonly<Record<string, number>> | null
+  /** Null where no manifest was posted. */
+  readonly namedPorts: NamedPorts | null
   /** Null where it is not known. */
   readonly isHostNetwork: boolean | null
   readonly isLiving: boolean

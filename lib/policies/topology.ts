@@ -1,5 +1,5 @@
 import type { EvaluatedEnd, PodEnd } from './evaluate.ts'
-import type { End, Facts, PodGroup, Service, Workload } from './facts.ts'
+import { type End, type Facts, numberOfPort, type PodGroup, type Service, type Workload } from './facts.ts'
 import { grouped, keyOfWorkload, Pods, present } from './pods.ts'
 
 /** Pods or an address that a connection may have reached, with the port on which they listen; null is not known. */
@@ -93,7 +93,8 @@ export class Topology {
     )?.targetPort
     if (pods.length === 0)
       return [{ end: { type: 'unknown', ip: null }, port: typeof target === 'number' ? target : null }]
-    return pods.map((end) => ({ end, port: typeof target === 'string' ? namedPort(end, target) : (target ?? null) }))
+    const portOf = (end: EvaluatedEnd) => (typeof target === 'string' ? namedPort(end, target, protocol) : target)
+    return pods.map((end) => ({ end, port: portOf(end) ?? null }))
   }
 
   /** Whether a service selects pods of a workload. */
@@ -126,8 +127,8 @@ const unknownPod = (namespace: string): PodEnd => ({
   ...{ type: 'pod', namespace, namespaceLabels: null, labels: null, ips: [], namedPorts: null, isHostNetwork: null },
 })
 
-const namedPort = (end: EvaluatedEnd, name: string): number | null =>
-  end.type === 'pod' && end.namedPorts !== null && Object.hasOwn(end.namedPorts, name) ? end.namedPorts[name]! : null
+const namedPort = (end: EvaluatedEnd, name: string, protocol: string): number | null =>
+  end.type === 'pod' && end.namedPorts !== null ? numberOfPort(end.namedPorts, name, protocol) : null
 
 const keyOfName = ({ namespace, name }: { namespace: string; name: string }) => JSON.stringify([namespace, name])
 

@@ -570,6 +570,14 @@ test('a named target port is that of the newest pod, whatever its other labels',
   assert.deepEqual(await backends(), ['web:80/TCP > web:8004'])
 })
 
+test('a named target port is that of the protocol of the service; earlier releases stored names without one', async () => {
+  await pod('web-1', 'web', WEB, { named_ports: { 'log/TCP': 1514, 'log/UDP': 5514, 'http/UDP': 1, old: 7 } })
+  const targets = ['TCP', 'UDP'].map((protocol) => ({ port: 514, protocol, targetPort: 'log' }))
+  await service('web', ports(...targets, { port: 80, targetPort: 'http' }, { port: 70, targetPort: 'old' }))
+  await run()
+  assert.deepEqual(await backends(), ['web:514/TCP > web:1514', 'web:514/UDP > web:5514', 'web:70/TCP > web:7'])
+})
+
 test('a service that selects pods of several workloads, or of one that is not known, is none', async () => {
   await pod('web-1', 'web', WEB)
   await service('web', ports({ port: 80 }))

@@ -345,6 +345,49 @@ spec: {podSelector: ${subject}, ingress: [{from: [{podSelector: ${from}}]}]}`
   assert.deepEqual(await counts(is('app', 'web'), is('app', 'db')), [0, 0, 0])
 })
 
+test('POST /networkpolicy/try 200: a named port is the first of its name and protocol', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const web = podOf({ namespace: 'shop', name: 'web', ip: '10.1.0.1' })
+  const api = podOf({ namespace: 'shop', name: 'api', ip: '10.1.0.2', labels: { app: 'api' } })
+  const spec = {
+    containers: [
+      {
+        name: 'app',
+        ports: [
+          { name: 'http', containerPort: 8080 },
+          { name: 'log', containerPort: 1514 },
+        ],
+      },
+      {
+        name: 'proxy',
+        ports: [
+          { name: 'http', containerPort: 9090 },
+          { name: 'log', containerPort: 5514, protocol: 'UDP' },
+        ],
+      },
+    ],
+  }
+  const ports = [
+    { port: 80, targetPort: 'http' },
+    { port: 514, targetPort: 'log' },
+  ]
+  const service = serviceOf('shop', 'api', '10.96.0.1', { selector: { app: 'api' }, ports })
+  const flows = ['80', '514'].map((port) => flowOf(web, 'EGRESS', '10.96.0.1', port))
+  await seed(own, [web, { ...api, pod_obj: { ...api.pod_obj, spec } }], [service], flows)
+  const policy = (to: string) => `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: api, namespace: shop}
+spec: {podSelector: {matchLabels: {app: api}}, ingress: [{ports: [{port: ${to}}]}]}`
+  const denied = async (to: string) =>
+    linesOf((await own.request('POST', '/networkpolicy/try', { headers: yaml, body: policy(to) })).json.deniedEdges)
+  const [http, log] = [8080, 1514].map((port) => `shop/Pod/web > shop/Pod/api:${port} ingress`)
+  assert.deepEqual(await denied('8080'), [log])
+  assert.deepEqual(await denied('1514'), [http])
+  assert.deepEqual(await denied('http'), [log])
+  assert.deepEqual(await denied('log'), [http])
+})
+
 test('POST /networkpolicy/try 400: names the document, the path and the rule', async () => {
   const refusals: [body: string, query: string, contentType: string, says: string][] = [
     [

@@ -17,8 +17,21 @@ test('the named ports of containers and of sidecars', () => {
         { name: 'once', ports: [{ name: 'setup', containerPort: 1 }] },
       ],
     }),
-    { http: 8080, https: 8443, mesh: 15001 },
+    { 'http/TCP': 8080, 'https/TCP': 8443, 'mesh/TCP': 15001 },
   )
+})
+
+test('names are told apart by protocol, and of containers that share both the first counts', () => {
+  const ports = (...list: object[]) => ({ ports: list })
+  const containers = [
+    ports({ name: 'http', containerPort: 8080 }, { name: 'syslog', containerPort: 1514 }),
+    ports({ name: 'http', containerPort: 9090 }, { name: 'syslog', containerPort: 5514, protocol: 'UDP' }),
+    ports({ name: 'odd', containerPort: 1, protocol: 'tcp' }, { name: 'none', containerPort: 2, protocol: 3 }),
+  ]
+  const sidecar = { ...ports({ name: 'syslog', containerPort: 1, protocol: 'UDP' }), restartPolicy: 'Always' }
+  assert.deepEqual(of({ containers, initContainers: [sidecar] }), {
+    ...{ 'http/TCP': 8080, 'syslog/TCP': 1514, 'syslog/UDP': 5514 },
+  })
 })
 
 test('a pod without a manifest has unknown ports, one without ports has none', () => {
@@ -32,7 +45,7 @@ test('ports that are none are left out', () => {
     assert.deepEqual(one({ name: 'http', containerPort }), {}, String(containerPort))
   for (const name of [80, null, '', 'HTTP', 'a b', 'x'.repeat(64), '__proto__'])
     assert.deepEqual(one({ name, containerPort: 80 }), {}, String(name))
-  assert.deepEqual(one(null, 'http', { name: 'http', containerPort: 65_535 }), { http: 65_535 })
+  assert.deepEqual(one(null, 'http', { name: 'http', containerPort: 65_535 }), { 'http/TCP': 65_535 })
 })
 
 test('at most 64 ports are kept', () => {

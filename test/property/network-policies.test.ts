@@ -49,7 +49,9 @@ async function post(known: Facts): Promise<void> {
       ...{ namespace: workload.namespace, name: nameOf(workload, revision), ip: ips[0]!, labels },
       workload: `${workload.kind}/${workload.name}`,
       ...(selectorLabels === null ? {} : { selector: selectorLabels }),
-      ports: Object.entries(namedPorts ?? {}).map(([name, containerPort]) => ({ name, containerPort })),
+      ports: ['TCP', 'UDP'].flatMap((protocol) =>
+        Object.entries(namedPorts ?? {}).map(([name, containerPort]) => ({ name, containerPort, protocol })),
+      ),
       more: { is_dead: !isLiving, pod_ips: ips },
     })
   })

@@ -1,6 +1,6 @@
 /** The peers and ports that a policy has to name for the ends of connections (docs/contract.md#network-policies). */
 import { quoted } from '../../text/yaml.ts'
-import type { Connection, End, PodGroup, Service } from '../facts.ts'
+import { type Connection, type End, numberOfPort, type PodGroup, type Service } from '../facts.ts'
 import { isIgnoredByCilium } from '../parse/cilium-labels.ts'
 import { isLabelValue, isPortName } from '../parse/fields.ts'
 import { type Pods, present, workloadText } from '../pods.ts'
@@ -141,9 +141,10 @@ export class Reach {
 
   /** Pods on the host network have addresses of nodes, which have no names of ports. */
   #onHost({ ips, namedPorts }: PodGroup, { protocol, port: wanted }: RulePort): Found {
-    const isKnown = typeof wanted !== 'string' || Object.hasOwn(namedPorts ?? {}, wanted)
-    if (!isKnown) return nothing(`its pods on the host network have no port ${wanted}`)
-    const port = { protocol, port: typeof wanted === 'string' ? namedPorts![wanted]! : wanted }
+    const number = typeof wanted === 'string' ? numberOfPort(namedPorts ?? {}, wanted, protocol) : wanted
+    if (typeof wanted === 'string' && number === null)
+      return nothing(`its pods on the host network have no port ${wanted}`)
+    const port = { protocol, port: number }
     const { peers, faults } = this.#nodes(ips)
     return { reached: peers.map((peer) => ({ peer, port })), faults }
   }

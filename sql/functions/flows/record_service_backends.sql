@@ -48,7 +48,10 @@ as $$
              coalesce(v.value ->> 'targetPort', v.value ->> 'port') as target) b
     cross join lateral (
       select case when b.target ~ '^[0-9]{1,5}$' then b.target
-                  else (select p.named_ports ->> b.target from pod p where p.pod_name = c.newest) end as target_port) t
+                  -- Earlier releases stored names without a protocol.
+                  else (select coalesce(p.named_ports ->> concat_ws('/', b.target, b.protocol),
+                                        p.named_ports ->> b.target)
+                        from pod p where p.pod_name = c.newest) end as target_port) t
     where c.is_one and t.target_port is not null and b.port ~ '^[0-9]{1,5}$' and b.protocol in ('TCP', 'UDP', 'SCTP')
     order by s.svc_namespace, s.svc_name, b.port, b.protocol),
   written as (
