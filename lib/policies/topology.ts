@@ -91,8 +91,11 @@ export class Topology {
     const target = service?.ports.find(
       (one) => one.port === number && one.protocol === protocol.toUpperCase(),
     )?.targetPort
-    if (pods.length === 0)
-      return [{ end: { type: 'unknown', ip: null }, port: typeof target === 'number' ? target : null }]
+    if (pods.length === 0) {
+      // Endpoints that no selector chose listen on ports of their own.
+      const isKnown = typeof target === 'number' && service!.selector !== null
+      return [{ end: { type: 'unknown', ip: null }, port: isKnown ? target : null }]
+    }
     const portOf = (end: EvaluatedEnd) => (typeof target === 'string' ? namedPort(end, target, protocol) : target)
     return pods.map((end) => ({ end, port: portOf(end) ?? null }))
   }

@@ -388,6 +388,26 @@ spec: {podSelector: {matchLabels: {app: api}}, ingress: [{ports: [{port: ${to}}]
   assert.deepEqual(await denied('log'), [http])
 })
 
+test('POST /networkpolicy/try 200: the port behind a service without a selector is that of its endpoints', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const web = podOf({ namespace: 'shop', name: 'web', ip: '10.1.0.1', labels: { app: 'web' } })
+  const service = serviceOf('shop', 'ext', '10.96.0.1', { ports: [{ port: 80 }] })
+  await seed(own, [web], [service], [flowOf(web, 'EGRESS', '10.96.0.1', '80')])
+  const counts = async (rule: string) => {
+    const body = `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: web, namespace: shop}
+spec: {podSelector: {}, policyTypes: [Egress], egress: [${rule}]}`
+    const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body })
+    return [json.allowed, json.denied, json.unknown]
+  }
+  assert.deepEqual(await counts('{ports: [{port: 80}]}'), [0, 0, 1])
+  assert.deepEqual(await counts('{ports: [{port: 9376}]}'), [0, 0, 1])
+  assert.deepEqual(await counts('{ports: [{protocol: UDP}]}'), [0, 1, 0])
+  assert.deepEqual(await counts('{}'), [1, 0, 0])
+})
+
 test('POST /networkpolicy/try 400: names the document, the path and the rule', async () => {
   const refusals: [body: string, query: string, contentType: string, says: string][] = [
     [

@@ -303,6 +303,18 @@ test('services without a selector allow their port to everyone, and all of them 
   })
   assert.deepEqual(egress, [{ ports: [tcp(8080)] }])
   assert.match(notes.join(), /^egress to service shop\/one, service shop\/two: they have no selector/)
+  assert.match(notes.join(), /allowed on 8080\/TCP, which may not be their port/)
+})
+
+test('a service without a selector has no pods that name its target port', async () => {
+  const { egress, notes } = await web({
+    services: [service('shop/x', null, '80:http')],
+    connections: [to('service shop/x 80')],
+  })
+  assert.deepEqual(egress, [])
+  assert.deepEqual(notes, [
+    'LEFT OUT: egress to service shop/x: it has no selector, so no pod names its target port http',
+  ])
 })
 
 test('what is made can be read again, whatever clients sent', async () => {

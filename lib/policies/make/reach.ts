@@ -73,6 +73,8 @@ export class Reach {
     const served = service.ports.find((one) => one.port === found.port && one.protocol === found.protocol)
     if (served === undefined) return `it has no port ${port}/${found.protocol}`
     const { targetPort } = served
+    if (typeof targetPort === 'string' && service.selector === null)
+      return `it has no selector, so no pod names its target port ${quoted(targetPort)}`
     if (typeof targetPort === 'string' && !isPortName(targetPort))
       return `its target port ${quoted(targetPort)} is no name of a port`
     return { ...found, port: targetPort }

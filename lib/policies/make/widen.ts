@@ -89,7 +89,7 @@ function networksOf(blocks: readonly Block[]): Block[] {
 
 const noteOfAnyone = (names: readonly string[], port: RulePort): string =>
   `egress to ${listed(names)}: ${names.length === 1 ? 'it has' : 'they have'} no selector, so the endpoints are not ` +
-  `known and every address is allowed on ${portText(port)}: name them instead`
+  `known and every address is allowed on ${portText(port)}, which may not be their port: name them instead`
 
 export const portText = ({ protocol, port }: RulePort): string => `${port ?? 'any port'}/${protocol}`
 
