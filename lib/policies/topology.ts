@@ -41,7 +41,7 @@ export class Topology {
     return key
   }
 
-  /** The end that a connection reached: the workload behind a service where there is one, and its port. */
+  /** The end that a connection reached: the workload behind a service that selects all its pods, and its port. */
   behindService(connection: Reached): { to: End; port: string } {
     const { to, port, protocol } = connection
     if (to.type !== 'service') return connection
@@ -56,12 +56,18 @@ export class Topology {
   #lookBehind(connection: Reached, to: End & { type: 'service' }): { to: End; port: string } {
     const backends = this.#backendsOf(to)
     const [only] = backends.keys()
-    if (backends.size !== 1) return { to, port: connection.port }
+    if (backends.size !== 1 || !this.#selectsAll(to, workloadOf(only!))) return { to, port: connection.port }
     const targets = this.targetsOf(connection)
     const ports = new Set(targets.map((one) => one.port))
     const [number] = ports
     if (ports.size !== 1 || typeof number !== 'number') return { to, port: connection.port }
     return { to: { type: 'workload', ...workloadOf(only!) }, port: String(number) }
+  }
+
+  #selectsAll(end: End & { type: 'service' }, workload: Workload): boolean {
+    const { namespace, selector } = this.#services.get(keyOfName(end))!
+    const selected = new Set(this.pods.withAll(namespace, selector!))
+    return present(this.pods.of(workload)).every((one) => selected.has(one))
   }
 
   /** The pods of an end, or its address. */

@@ -408,6 +408,40 @@ spec: {podSelector: {}, policyTypes: [Egress], egress: [${rule}]}`
   assert.deepEqual(await counts('{}'), [1, 0, 0])
 })
 
+test('POST /networkpolicy/try 200: a service is judged at those pods of a workload that it selects', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const web = podOf({ namespace: 'shop', name: 'web', ip: '10.1.0.9', labels: { app: 'web' } })
+  const member = (n: number, role: string) =>
+    podOf({
+      namespace: 'shop',
+      name: `pg-${n}`,
+      ip: `10.1.0.${n}`,
+      workload: 'StatefulSet/pg',
+      labels: { app: 'pg', role },
+    })
+  const service = serviceOf('shop', 'pg', '10.96.0.1', { selector: { role: 'master' }, ports: [{ port: 5432 }] })
+  await seed(
+    own,
+    [web, member(1, 'master'), member(2, 'replica')],
+    [service],
+    [flowOf(web, 'EGRESS', '10.96.0.1', '5432')],
+  )
+  const trial = async (role: string) => {
+    const body = `
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: web, namespace: shop}
+spec:
+  podSelector: {matchLabels: {app: web}}
+  policyTypes: [Egress]
+  egress: [{to: [{podSelector: {matchLabels: {role: ${role}}}}]}]`
+    const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body })
+    return [json.allowed, json.unknown, ...linesOf(json.deniedEdges)]
+  }
+  assert.deepEqual(await trial('master'), [1, 0])
+  assert.deepEqual(await trial('replica'), [0, 0, 'shop/Pod/web > shop/pg:5432 egress'])
+})
+
 test('POST /networkpolicy/try 400: names the document, the path and the rule', async () => {
   const refusals: [body: string, query: string, contentType: string, says: string][] = [
     [
