@@ -299,7 +299,9 @@ function portMatches({ protocol, port, endPort }: PortRange, attempt: Attempt, r
   if (to.type === 'unknown') return unknown(reasons, UNKNOWN_ENDPOINTS)
   if (to.type !== 'pod') return false
   if (to.namedPorts === null) return unknown(reasons, 'the named ports of a pod are not known')
-  return numberOfPort(to.namedPorts, port, own) === attempt.port
+  if (numberOfPort(to.namedPorts, port, own) !== attempt.port) return false
+  // Its address is that of a node, whose other pods have names of their own.
+  return to.isHostNetwork !== true || unknown(reasons, 'network plugins differ in whether nodes have named ports')
 }
 
 /** "The requirements are ANDed." `NotIn` and `DoesNotExist` also hold where the label is missing. */

@@ -87,6 +87,17 @@ test('a named port is that of the server, and unknown where its ports are not kn
   assert.deepEqual(verdict(ingress(rule(null, [tcp(8000, 8079)]))), ['denied'])
 })
 
+test('a port that a pod on the host network names is unknown by that name', () => {
+  const node = pod('shop', 'api', { ips: ['192.168.0.1'], namedPorts: { 'metrics/TCP': 9100 }, isHostNetwork: true })
+  const egress = (port: number | string) => [
+    policy({ egress: isolating([rule([block('192.168.0.0/24')], [tcp(port)])]) }),
+  ]
+  const of = (port: number | string) => verdict(egress(port), { from: pod('shop', 'web'), to: node, port: 9100 })
+  assert.deepEqual(of('metrics'), ['unknown', 'network plugins differ in whether nodes have named ports'])
+  assert.deepEqual(of('http'), ['denied'])
+  assert.deepEqual(of(9100), ['allowed'])
+})
+
 test('a NetworkPolicy says nothing of protocols beside TCP, UDP and SCTP', () => {
   for (const protocol of ['ICMP', 'ICMPv6', 'UNKNOWN(47)']) {
     const of = (policies: Policy[]) => verdict(policies, { port: null, protocol })[0]
