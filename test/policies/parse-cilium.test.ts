@@ -391,6 +391,7 @@ test('CiliumNetworkPolicy: ports', async () => {
     [{ port: '0' }, [EVERY]],
     [{ port: '0', protocol: 'TCP' }, [range('TCP', null)]],
     [{ port: 'HTTP' }, [range(null, 'http')]],
+    [{ port: 'http', endPort: 90 }, [range(null, 'http')]],
     [{ port: '8', protocol: 'ICMP' }, [range('ICMP', null)]],
     ...['ICMPV6', 'ICMPv6'].map((protocol): [object, object[]] => [{ port: '0', protocol }, [range('ICMPV6', null)]]),
     ...['VRRP', 'IGMP'].map((protocol): [object, object[]] => [{ port: '0', protocol }, [range('OTHER', null)]]),
@@ -408,7 +409,6 @@ test('CiliumNetworkPolicy: ports', async () => {
     refused({}, '.port: expected a string'),
     refused({ port: '80', endPort: 79 }, '.endPort: expected at least port'),
     refused({ port: '80', endPort: 65_536 }, '.endPort: expected a port, 0 to 65535'),
-    refused({ port: 'http', endPort: 80 }, '.endPort: expected no endPort: port is http'),
     refused({ port: '0', endPort: 80 }, '.endPort: expected no endPort: port is 0'),
     [
       { egress: [{ toPorts: [{ ports: Array(41).fill({ port: '1' }) }] }] },

@@ -57,10 +57,10 @@ function readPort({ port: sent, endPort: sentEnd, protocol: sentProtocol }: Sent
   const isNumber = PORT.test(sent) && Number(sent) <= MAX_PORT
   if (!isNumber && !isPortName(name)) refuse(at(place, 'port'), `expected "0" to "${MAX_PORT}", or ${PORT_NAME}`)
   const port = isNumber ? Number(sent) : name
-  // 0 is how the API in Go writes an absent `endPort`.
-  const endPort = sentEnd || null
-  if (endPort !== null) {
-    if (typeof port === 'string' || port === 0) refuse(at(place, 'endPort'), `expected no endPort: port is ${sent}`)
+  // 0 is how the API in Go writes an absent `endPort`; "EndPort is ignored if Port is a named port".
+  const endPort = typeof port === 'string' ? null : sentEnd || null
+  if (endPort !== null && typeof port === 'number') {
+    if (port === 0) refuse(at(place, 'endPort'), `expected no endPort: port is ${sent}`)
     if (endPort < port) refuse(at(place, 'endPort'), 'expected at least port')
   }
   const protocol = sentProtocol ?? 'ANY'
