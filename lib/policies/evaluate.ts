@@ -88,17 +88,25 @@ export function judge(policies: readonly Policy[], attempt: Attempt, reasons: Re
   return { verdict: strictest(sides.map(({ verdict }) => verdict)), sides }
 }
 
-/** The policies that isolate an end in a direction, or may do so. Only pods are ever isolated. */
-export const isolatingPolicies = (
+/**
+ * The policies of an end in a direction, or those that may be: none where they isolate and deny nothing. Only pods have
+ * any.
+ */
+export function isolatingPolicies(
   policies: readonly Policy[],
   direction: DirectionName,
   end: EvaluatedEnd,
-): readonly Policy[] =>
-  end.type === 'pod'
-    ? policies.filter(
-        (one) => one[direction] !== null && one.namespace === end.namespace && selectsPod(one.subject, end) !== false,
-      )
-    : []
+): readonly Policy[] {
+  if (end.type !== 'pod') return []
+  const own = policies.filter(
+    (one) => one[direction] !== null && one.namespace === end.namespace && selectsPod(one.subject, end) !== false,
+  )
+  return own.some((one) => isolates(one, direction) || one[direction]!.deny.length > 0) ? own : []
+}
+
+/** Whether what no rule of the policy allows is denied. */
+export const isolates = (policy: Policy, direction: DirectionName): boolean =>
+  policy[direction] !== null && policy[direction].isWithoutDefaultDeny !== true
 
 /** The verdict of the policies that isolate an end. */
 export function judgeSide(
@@ -109,12 +117,16 @@ export function judgeSide(
 ): SideVerdict {
   const subject = subjectOf(attempt, direction) as PodEnd
   const matching = (kind: 'allow' | 'deny') => anyRule(isolating, kind, direction, attempt, reasons)
-  const isAllowed = both(matching('allow'), not(matching('deny')))
-  const isIsolated = any(isolating, (policy) => applies(policy, direction, attempt, reasons))
+  const isIsolated = any(
+    isolating.filter((policy) => isolates(policy, direction)),
+    (policy) => applies(policy, direction, attempt, reasons),
+  )
+  const isKept = both(isIsolated, not(matching('allow')))
+  const isAllowed = both(not(isKept), not(matching('deny')))
   // "NetworkPolicy behaviour for hostNetwork pods is undefined": most plugins do not isolate them.
   if (subject.isHostNetwork === true)
     reasons.add('network plugins differ in whether policies isolate pods on the host network')
-  const isSure = isIsolated === true && subject.isHostNetwork !== true
+  const isSure = subject.isHostNetwork !== true
   const verdict = isAllowed === true ? 'allowed' : isAllowed === false && isSure ? 'denied' : null
   return { direction, verdict: verdict ?? byAddress(isolating, direction, attempt), policies: isolating }
 }
@@ -130,7 +142,8 @@ export function judgeOwnNode(
   verdict: Verdict,
   reasons: Reasons,
 ): Verdict {
-  if (direction === 'egress' && isolating.some(({ kind }) => kind === 'CiliumNetworkPolicy')) return verdict
+  const isCilium = isolating.some((one) => one.kind === 'CiliumNetworkPolicy' && isolates(one, direction))
+  if (direction === 'egress' && isCilium) return verdict
   const isDenied = anyRule(isolating, 'deny', direction, attempt, reasons)
   return isDenied === null ? 'unknown' : isDenied ? verdict : 'allowed'
 }

@@ -1,5 +1,5 @@
 /** Explains why policies deny a connection: the rule that came nearest to allowing it, and what it lacked. */
-import { type Attempt, type DirectionName, type EvaluatedEnd, matchRule } from './evaluate.ts'
+import { type Attempt, type DirectionName, type EvaluatedEnd, isolates, matchRule } from './evaluate.ts'
 import type { Peer, Policy, PortRange, Rule, Selector } from './policy.ts'
 
 /** Peers and ports of a rule that are named at most; the others are counted. */
@@ -32,7 +32,10 @@ export function nearestMiss(policies: readonly Policy[], direction: DirectionNam
       nearest = { policy, path: rule.path, why: misses.join('; '), score }
     }
   }
-  if (nearest === null) return { policy: policies[0]!, path: null, why: `no rule allows any ${direction}` }
+  if (nearest === null) {
+    const policy = policies.find((one) => isolates(one, direction)) ?? policies[0]!
+    return { policy, path: null, why: `no rule allows any ${direction}` }
+  }
   const { policy, path, why } = nearest
   return { policy, path, why }
 }

@@ -26,7 +26,7 @@ export interface Policy {
   readonly document: number
   /** Selects pods of the namespace. */
   readonly subject: Selector
-  /** Null where the policy does not isolate the selected pods in this direction. */
+  /** Null where the policy has no effect on the selected pods in this direction. */
   readonly ingress: Direction | null
   readonly egress: Direction | null
 }
@@ -35,6 +35,8 @@ export interface Direction {
   readonly allow: readonly Rule[]
   /** Deny rules win over all allow rules, also those of other policies. Only Cilium has them. */
   readonly deny: readonly Rule[]
+  /** Isolates nothing by itself: without another policy all is allowed that is not denied. Only Cilium has this. */
+  readonly isWithoutDefaultDeny?: true
 }
 
 export interface Rule {

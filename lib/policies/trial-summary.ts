@@ -1,7 +1,7 @@
 /** Counts what a trial found, and lists the denied edges (docs/contract.md#network-policies). */
 import { Slice } from '../event-loop/slices.ts'
 import { sortInSlices } from '../event-loop/sort-in-slices.ts'
-import { selectsPod, strictest, type Verdict } from './evaluate.ts'
+import { isolates, selectsPod, strictest, type Verdict } from './evaluate.ts'
 import type { End, PodGroup } from './facts.ts'
 import { nearestMiss } from './nearest-miss.ts'
 import type { Policy } from './policy.ts'
@@ -74,7 +74,7 @@ function identityOf(policy: Policy, pods: readonly PodGroup[]) {
   const selected = pods.filter((one) => one.workload.namespace === namespace && selectsPod(subject, one))
   return {
     ...{ document, kind, namespace, name },
-    directions: DIRECTIONS.filter((direction) => policy[direction] !== null),
+    directions: DIRECTIONS.filter((direction) => isolates(policy, direction)),
     workloads: [...new Set(selected.map(({ workload }) => `${workload.kind}/${workload.name}`))].sort(),
   }
 }

@@ -168,6 +168,9 @@ spec: {endpointSelector: {}, ${spec}}
   assert.deepEqual(await trial(deny('host, remote-node')), { denied: [fromNode[0], otherIngress], counts: [0, 0] })
   assert.deepEqual(await trial(deny('world')), { denied: [otherIngress], counts: [1, 0] })
   assert.deepEqual(await trial(deny('host')), { denied: [otherIngress], counts: [0, 1] })
+  const open = cilium('enableDefaultDeny: {egress: false}, egress: [{toEntities: [world]}]')
+  assert.deepEqual(await trial(open), { denied: [], counts: [0, 0] })
+  assert.deepEqual(await trial(`${DENY_ALL}---${open}`), { denied: toNode, counts: [2, 0] })
   assert.deepEqual(await trial(`${DENY_ALL}---${cilium('egress: [{}]')}`), {
     ...{ denied: [otherIngress, ownEgress, otherEgress], counts: [1, 0] },
   })

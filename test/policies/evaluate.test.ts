@@ -207,6 +207,20 @@ test('a deny rule wins over every allow rule, also when it cannot be told', () =
   assert.equal(verdict(denying(rule([{ kind: 'unknown', reason: 'a DNS name' }])))[0], 'unknown')
 })
 
+test('rules without default deny count only where another policy isolates the pod; its deny rules always do', () => {
+  const open = (allow: Rule[], deny: Rule[] = []) =>
+    policy({ kind: 'CiliumNetworkPolicy', ingress: { allow, deny, isWithoutDefaultDeny: true } })
+  const sides = (policies: Policy[]) =>
+    judge(policies, { from: pod('shop', 'api'), to: pod('shop', 'web'), port: 80, protocol: 'TCP' }).sides.length
+  assert.deepEqual([verdict([open([rule([pods('db')])])]), sides([open([rule([pods('db')])])])], [['allowed'], 0])
+  assert.deepEqual(verdict([open([rule([pods('db')])]), cilium([])]), ['denied'])
+  assert.deepEqual(verdict([open([rule([pods('api')])]), cilium([])]), ['allowed'])
+  assert.deepEqual(verdict([open([], [rule([pods('api')])])]), ['denied'])
+  assert.deepEqual([verdict([open([], [rule([pods('db')])])]), sides([open([], [rule(null)])])], [['allowed'], 1])
+  assert.equal(verdict([open([], [rule([{ kind: 'unknown', reason: 'a DNS name' }])])])[0], 'unknown')
+  assert.deepEqual(verdict([open([rule(null)], [rule([pods('api')])]), ...ingress(rule(null))]), ['denied'])
+})
+
 test('a rule of layer 7 and a peer that cannot be told are unknown only where nothing else decides', () => {
   assert.deepEqual(verdict(ingress(rule([pods('api')], null, 'rules of layer 7'))), ['unknown', 'rules of layer 7'])
   assert.deepEqual(verdict(ingress(rule([pods('db')], null, 'rules of layer 7'))), ['denied'])

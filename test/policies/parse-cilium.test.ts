@@ -136,18 +136,14 @@ test('CiliumNetworkPolicy: directions', async () => {
   )
 })
 
-test('CiliumNetworkPolicy: without default deny, whatever is neither allowed nor denied is unknown', async () => {
+test('CiliumNetworkPolicy: rules without default deny isolate nothing', async () => {
   const rules = { ingress: [{ fromEntities: ['all'] }], ingressDeny: [{ fromEntities: ['world'] }] }
   const { ingress } = await parsed({ ...rules, enableDefaultDeny: { ingress: false } })
-  const reason = 'without default deny it depends on other policies'
   const expected: Direction = {
-    allow: [
-      { path: 'spec.ingress[0]', peers: [{ kind: 'all' }], ports: null, unknown: null },
-      { path: 'spec.enableDefaultDeny.ingress', peers: null, ports: null, unknown: reason },
-    ],
+    allow: [{ path: 'spec.ingress[0]', peers: [{ kind: 'all' }], ports: null, unknown: null }],
     deny: [{ path: 'spec.ingressDeny[0]', peers: [{ kind: 'world' }], ports: null, unknown: null }],
   }
-  assert.deepEqual(ingress, expected)
+  assert.deepEqual(ingress, { ...expected, isWithoutDefaultDeny: true })
 })
 
 test('CiliumNetworkPolicy: the namespace of the selected pods', async () => {

@@ -74,17 +74,8 @@ async function readDirection(
   // "If omitted or empty, this rule does not apply at ingress", unless `enableDefaultDeny` says so.
   const isIsolating = spec.enableDefaultDeny?.[direction] ?? hasRules
   if (isIsolating) return read
-  return hasRules ? withoutDefaultDeny(read, at(place, 'enableDefaultDeny', direction)) : null
+  return hasRules ? { ...read, isWithoutDefaultDeny: true } : null
 }
-
-/**
- * Rules that isolate nothing by themselves. Where no other policy isolates the pods they allow everything, else only
- * what they match: that is not known here, so whatever else they do not deny is unknown.
- */
-const withoutDefaultDeny = ({ allow, deny }: Direction, { path }: Place): Direction => ({
-  allow: [...allow, { path, peers: null, ports: null, unknown: 'without default deny it depends on other policies' }],
-  deny,
-})
 
 async function readRules(sent: readonly unknown[], section: Section, place: Place, slice: Slice): Promise<Rule[]> {
   let hasRequires = false
