@@ -554,7 +554,13 @@ test('GET /compute/workloads/{namespace}/{kind}/{name} 200: posts and passes of 
   const namespace = newNamespace()
   await pod(namespace, 'web-1')
   const rows = Array.from({ length: depth(30, 400) }, (_, i) =>
-    observed({ pod: 'web-1', at: nowSecs() - (nowSecs() % 60) - i * 300, secs: 240, cpuAvg: i }),
+    observed({
+      pod: 'web-1',
+      at: nowSecs() - (nowSecs() % 60) - i * 300,
+      secs: 240,
+      cpuAvg: i,
+      cpuMax: Math.max(i, 200),
+    }),
   )
   await drawLines(rows.at(-1)!.at - HOUR)
   let isOver = false
