@@ -1,5 +1,6 @@
 /** Explains why policies deny a connection: the rule that came nearest to allowing it, and what it lacked. */
-import { type Attempt, type DirectionName, type EvaluatedEnd, isolates, matchRule } from './evaluate.ts'
+import { isolates } from './evaluate.ts'
+import { type Attempt, type DirectionName, type EvaluatedEnd, matchRule } from './match.ts'
 import type { Peer, Policy, PortRange, Rule, Selector } from './policy.ts'
 
 /** Peers and ports of a rule that are named at most; the others are counted. */

@@ -4,7 +4,7 @@
  */
 import { fixed, type Gate } from '../db/index.ts'
 import { Slice } from '../event-loop/slices.ts'
-import type { PodEnd } from './evaluate.ts'
+import type { PodEnd } from './match.ts'
 
 /** Edges of one trial whose flows are read at most. */
 export const MAX_EDGES_BY_POD = 500

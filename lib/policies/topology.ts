@@ -1,5 +1,5 @@
-import type { EvaluatedEnd, PodEnd } from './evaluate.ts'
 import { type End, type Facts, numberOfPort, type PodGroup, type Service, type Workload } from './facts.ts'
+import type { EvaluatedEnd, PodEnd } from './match.ts'
 import { grouped, keyOfWorkload, Pods, present } from './pods.ts'
 
 /** Pods or an address that a connection may have reached, with the port on which they listen; null is not known. */

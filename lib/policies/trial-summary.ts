@@ -1,8 +1,9 @@
 /** Counts what a trial found, and lists the denied edges (docs/contract.md#network-policies). */
 import { Slice } from '../event-loop/slices.ts'
 import { sortInSlices } from '../event-loop/sort-in-slices.ts'
-import { isolates, selectsPod, strictest, type Verdict } from './evaluate.ts'
+import { isolates, strictest, type Verdict } from './evaluate.ts'
 import type { End, PodGroup } from './facts.ts'
+import { selectsPod } from './match.ts'
 import { nearestMiss } from './nearest-miss.ts'
 import type { Policy } from './policy.ts'
 import type { JudgedEdge } from './trial.ts'

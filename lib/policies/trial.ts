@@ -1,17 +1,9 @@
 /** Tries policies on the connections that were seen (docs/contract.md#network-policies). */
 import { HttpError } from '../errors.ts'
 import { Slice } from '../event-loop/slices.ts'
-import {
-  type Attempt,
-  type DirectionName,
-  type EvaluatedEnd,
-  isolatingPolicies,
-  judgeSide,
-  SOME_ADDRESSES,
-  strictest,
-  type Verdict,
-} from './evaluate.ts'
+import { isolatingPolicies, judgeSide, strictest, type Verdict } from './evaluate.ts'
 import { type Connection, type End, type Facts, isLoopbackEnd, workloadOfEnd } from './facts.ts'
+import { type Attempt, type DirectionName, type EvaluatedEnd, SOME_ADDRESSES } from './match.ts'
 import type { PodPair } from './pod-pairs.ts'
 import { keyOfWorkload } from './pods.ts'
 import type { Policy } from './policy.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { type AddressEnd, type EvaluatedEnd, judge, type PodEnd, type Verdict } from '../../lib/policies/evaluate.ts'
+import { judge, type Verdict } from '../../lib/policies/evaluate.ts'
+import type { AddressEnd, EvaluatedEnd, PodEnd } from '../../lib/policies/match.ts'
 import type { Direction, Peer, Policy, PortRange, Rule } from '../../lib/policies/policy.ts'
 
 const pod = (namespace: string, app: string | null, more: Partial<PodEnd> = {}): PodEnd => ({

@@ -3,7 +3,7 @@
  * addresses and ports collide. Every policy is one that the API server accepts.
  */
 import fc from 'fast-check'
-import type { AddressEnd, PodEnd } from '../../lib/policies/evaluate.ts'
+import type { AddressEnd, PodEnd } from '../../lib/policies/match.ts'
 import { type Labels, NAMESPACE_NAME } from '../../lib/policies/policy.ts'
 
 // ---- Policies as JSON -----------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /** Policies as NetworkPolicy and as CiliumNetworkPolicy. */
 import type { Manifest } from '../../text/yaml.ts'
 import { textOfBlock } from '../block.ts'
-import type { DirectionName } from '../evaluate.ts'
+import type { DirectionName } from '../match.ts'
 import { type Labels, NAMESPACE_NAME } from '../policy.ts'
 import type { Format, RulePeer, RulePort } from './peers.ts'
 import { exceptOf } from './prune.ts'

@@ -1,7 +1,7 @@
 /** Peers and ports that the connections of a workload need, in one direction (docs/contract.md#network-policies). */
 import type { Slice } from '../../event-loop/slices.ts'
-import type { DirectionName } from '../evaluate.ts'
 import { type Connection, type End, isLoopbackEnd, type Workload } from '../facts.ts'
+import type { DirectionName } from '../match.ts'
 import type { Topology } from '../topology.ts'
 import type { Notes } from './notes.ts'
 import { endText, mergedPeer, type Pair, peerKey, type RulePeer, type RulePort, towards } from './peers.ts'

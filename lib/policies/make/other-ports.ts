@@ -1,5 +1,5 @@
-import type { DirectionName } from '../evaluate.ts'
 import type { Connection, Workload } from '../facts.ts'
+import type { DirectionName } from '../match.ts'
 import type { Topology } from '../topology.ts'
 import type { Notes } from './notes.ts'
 import { endText, towards } from './peers.ts'

@@ -1,8 +1,8 @@
 /** The peers and ports of rules (docs/contract.md#network-policies). */
 import { quoted } from '../../text/yaml.ts'
 import { type Block, blockOf, textOfBlock } from '../block.ts'
-import type { DirectionName } from '../evaluate.ts'
 import type { Connection, End } from '../facts.ts'
+import type { DirectionName } from '../match.ts'
 import { workloadText } from '../pods.ts'
 import type { Labels } from '../policy.ts'
 

@@ -1,7 +1,7 @@
 import type { Slice } from '../../event-loop/slices.ts'
 import { hasBlock, parseBlock, textOfBlock } from '../block.ts'
-import { type DirectionName, type EvaluatedEnd, matchRule, type PodEnd } from '../evaluate.ts'
 import type { Connection } from '../facts.ts'
+import { type DirectionName, type EvaluatedEnd, matchRule, type PodEnd } from '../match.ts'
 import { NAMESPACE_NAME, type Peer, type Policy, type PortRange, type Rule } from '../policy.ts'
 import type { Target, Topology } from '../topology.ts'
 import { asSelector } from './labels.ts'

@@ -23,7 +23,7 @@ export interface Reached {
 export interface Found {
   readonly reached: readonly Reached[]
   readonly faults: readonly string[]
-  /** What the peers allow beside what was seen. */
+  /** A comment of the policy: the peers allow more than what was seen. */
   readonly note?: string
 }
 

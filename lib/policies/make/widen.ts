@@ -1,7 +1,7 @@
 /** Widens what would change from day to day, or be too long (docs/contract.md#network-policies). */
 
 import { type Block, covering, hasBlock, textOfBlock } from '../block.ts'
-import type { DirectionName } from '../evaluate.ts'
+import type { DirectionName } from '../match.ts'
 import type { Notes } from './notes.ts'
 import { type Pair, peerKey, type RulePeer, type RulePort, towards } from './peers.ts'
 

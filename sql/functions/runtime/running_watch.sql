@@ -15,7 +15,7 @@ as $$
            case when o.is_known then p.workload_name else p.pod_name end as workload_name, r.container
     from pod p
     cross join lateral (
-      select coalesce(trimmed(p.workload_kind), '') <> '' and coalesce(trimmed(p.workload_name), '') <> '' as is_known) o
+      select is_owned(p.workload_kind, p.workload_name) as is_known) o
     cross join lateral unnest(p.running_containers) r(container)
     where not p.is_dead and p.pod_namespace <> '' and (of_namespace is null or p.pod_namespace = of_namespace)) i
   left join (

@@ -22,7 +22,7 @@ export const LIST_FIELDS = [
 
 export type Flow = Pick<WholeFlow, (typeof LIST_FIELDS)[number]>
 
-/** What no two flows share: a uuid is unique on the day of its flow only (docs/contract.md#deduplication). */
+/** The key of a flow. A uuid is unique on the day of its flow only (docs/contract.md#deduplication). */
 export const keyOf = ({ uuid, time_stamp }: Pick<Flow, 'uuid' | 'time_stamp'>): string => `${uuid}-${time_stamp}`
 
 /** The side whose agent reported the flow; null if the flow has no direction. */
