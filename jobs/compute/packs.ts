@@ -171,7 +171,8 @@ async function hoursOf(found: readonly Found[], onUnreadable: (hour: Found, erro
 
 /** @throws the error of zlib if the pack cannot be read */
 function addPack(hour: Hour, { kind, resolution_secs, data, revision, minute_keys }: Found): void {
-  const cells = unpack(Buffer.from(data!, 'base64'))
+  const columns = kind === 'minute pack' ? MINUTE_COLUMNS : FOLDED_COLUMNS
+  const cells = unpack(Buffer.from(data!, 'base64'), columns)
   hour.packs.push(`${resolution_secs} ${revision}`)
   if (kind === 'minute pack') hour.minutePacks.set(resolution_secs, cells)
   else {
@@ -225,16 +226,19 @@ async function packsOf(hours: readonly Hour[]): Promise<object> {
   const slice = new Slice()
   for (const one of hours) {
     const { container_id, hour } = one
-    const packed = (cells: Cells) => ({
+    const packed = (cells: Cells, columns: readonly string[]) => ({
       ...{ container_id, hour, seconds: cells[TS]!.map(secondOf) },
-      data: pack(cells).toString('base64'),
+      data: pack(cells, columns).toString('base64'),
     })
     if (one.is_rolled_up) {
       const { cells, minute_keys } = rolledUp(one)
-      folded.push({ ...packed(cells), minute_keys })
+      folded.push({ ...packed(cells, FOLDED_COLUMNS), minute_keys })
     } else
       for (const [resolution_secs, posted] of one.minutes)
-        minutes.push({ ...packed(union(one.minutePacks.get(resolution_secs), posted)), resolution_secs })
+        minutes.push({
+          ...packed(union(one.minutePacks.get(resolution_secs), posted), MINUTE_COLUMNS),
+          resolution_secs,
+        })
     if (slice.isOver) await slice.next()
   }
   return {

@@ -20,8 +20,10 @@ interface Part {
 type Aggregate = (parts: readonly Part[], column: number, newest: Part) => string
 
 const cellOf = ({ cells, at }: Part, column: number): string => cells[column]![at]!
+/** Packs from before a field was added have nulls in its column. */
+const withValue = (parts: readonly Part[], column: number) => parts.filter((part) => cellOf(part, column) !== NULL_CELL)
 const cellsOf = (parts: readonly Part[], column: number): string[] =>
-  parts.map((part) => cellOf(part, column)).filter((value) => value !== NULL_CELL)
+  withValue(parts, column).map((part) => cellOf(part, column))
 
 const clamped = (value: number) => (value >= MOST ? MOST : value >= LEAST ? value : 0)
 
@@ -35,22 +37,22 @@ function doubleText(value: number): string {
 const mean: Aggregate = (parts, column) => {
   let sum = 0
   let minutes = 0
-  for (const part of parts) {
+  for (const part of withValue(parts, column)) {
     sum += clamped(Number(cellOf(part, column))) * part.parts
     minutes += part.parts
   }
-  return doubleText(sum / minutes)
+  return minutes === 0 ? NULL_CELL : doubleText(sum / minutes)
 }
 
 /** Rounded half up. */
 const meanBytes: Aggregate = (parts, column) => {
   let sum = 0n
   let minutes = 0n
-  for (const part of parts) {
+  for (const part of withValue(parts, column)) {
     sum += BigInt(cellOf(part, column)) * BigInt(part.parts)
     minutes += BigInt(part.parts)
   }
-  return String((2n * sum + minutes) / (2n * minutes))
+  return minutes === 0n ? NULL_CELL : String((2n * sum + minutes) / (2n * minutes))
 }
 
 const newest: Aggregate = (_parts, column, part) => cellOf(part, column)

@@ -9,7 +9,7 @@ import { joinedColumns, joinedPage, type RawRow } from '../records/index.ts'
 import { identity } from './container.ts'
 import { answersOf, whole } from './fields.ts'
 import { minute } from './minutes.ts'
-import { type Cells, NULL_CELL, unpack } from './pack.ts'
+import { type Cells, FOLDED_COLUMNS, MINUTE_COLUMNS, NULL_CELL, unpack } from './pack.ts'
 
 export const MAX_HISTORY = 20_000
 export const MAX_MINUTES = 10_080
@@ -88,20 +88,21 @@ const READ = `
     where m.ts > a.ts or m.id >= a.id
     order by m.ts, m.id),
   packs as materialized (
-    select p.container_id, p.resolution_secs, p.ts, p.data,
+    select p.container_id, p.resolution_secs, p.ts, p.is_folded, p.data,
            coalesce(sum(cardinality(p.seconds)) over (order by p.ts desc groups between unbounded preceding
                                                       and 1 preceding), 0) as later
     from asked a
     cross join c
     cross join lateral (
-      select k.container_id, k.resolution_secs, k.ts, k.seconds, k.data
+      select k.container_id, k.resolution_secs, k.ts, k.seconds, k.data, false as is_folded
       from compute_minute_pack k
       where k.container_id = c.container_id and k.ts >= date_trunc('hour', a.since)
       union all
-      select k.container_id, k.resolution_secs, k.ts, k.seconds, k.data
+      select k.container_id, k.resolution_secs, k.ts, k.seconds, k.data, true as is_folded
       from compute_folded_pack k
       where k.container_id = c.container_id and k.ts >= date_trunc('hour', a.since)) p)
-  select (select string_agg(concat_ws(' ', p.container_id, p.resolution_secs, encode(p.data, 'base64')), ';')
+  select (select string_agg(concat_ws(' ', p.container_id, p.resolution_secs, p.is_folded,
+                                           encode(p.data, 'base64')), ';')
           from packs p cross join most m
           where p.later < m.rows) as packs,
          (select string_agg(concat_ws(e'\\x1f', c.container_id, c.${FIRST}), e'\\x1e') from c) as containers,
@@ -154,7 +155,7 @@ const ID = 0
 
 /**
  * Returns joined columns with the rows of packs among the others: the newest `most` since a time, in order. `packs` has
- * a container, a length and a pack each; `identities` the first column of the rows of a container, by its number.
+ * a container, a length, a kind and a pack each; `identities` the first column of the rows of a container, by its number.
  */
 async function merged(
   plain: RawRow,
@@ -175,8 +176,11 @@ async function merged(
     )
   const slice = new Slice()
   for (const one of packs.split(';')) {
-    const [container, resolution, data] = one.split(' ')
-    const [ids, exact, ...values] = unpack(Buffer.from(data!, 'base64'))
+    const [container, resolution, isFolded, data] = one.split(' ')
+    const [ids, exact, ...values] = unpack(
+      Buffer.from(data!, 'base64'),
+      isFolded === 't' ? FOLDED_COLUMNS : MINUTE_COLUMNS,
+    )
     const all = (value: string) => Array<string>(ids!.length).fill(value)
     const shown = exact!.map((ts) => ts.slice(0, SECONDS))
     add([ids!, all(identities.get(container!)!), shown, all(resolution!), ...values], exact!)

@@ -1,9 +1,8 @@
 /** Bodies that cost a server more than they cost whoever sends them, and the largest that are allowed: all within 2 MiB. */
+import { MAX_BATCH_FLOWS } from '../../lib/traffic/index.ts'
 import { flowBatch, syscalls } from './bodies.ts'
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024
-/** The most flows that one batch may hold. */
-const MAX_BATCH_FLOWS = 10_000
 
 export interface Attack {
   name: string

@@ -158,7 +158,9 @@ export async function foldedRows(sql: postgres.Sql): Promise<Record<string, stri
     from (select * from compute_folded order by container_id, ts) f group by f.container_id order by f.container_id`
   const packs = await sql<{ container_id: string; data: Buffer }[]>`
     select k.container_id::text, k.data from compute_folded_pack k order by k.container_id, k.ts`
-  const unpacked = packs.map(({ container_id, data }) => rowsOf(container_id, FOLDED_COLUMNS, unpack(data)))
+  const unpacked = packs.map(({ container_id, data }) =>
+    rowsOf(container_id, FOLDED_COLUMNS, unpack(data, FOLDED_COLUMNS)),
+  )
   return [
     ...plain.map(({ container_id, data }) => rowsOf(container_id, FOLDED_COLUMNS, cellsOfText(data))),
     ...unpacked,

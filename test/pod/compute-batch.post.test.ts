@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import openapi from '../../openapi.json' with { type: 'json' }
 import {
   culprit,
   type Fields,
@@ -65,6 +66,15 @@ const allShown = async (containers: readonly Fields[], envelope: Fields = {}): P
 }
 const shown = async (fields: Fields, envelope: Fields = {}): Promise<Row> => (await allShown([fields], envelope))[0]!
 const isNow = (time: string) => assert.ok(Math.abs(Date.parse(time) - Date.now()) < 60_000, time)
+
+test('POST /pod/compute/batch 200: the sample of the tests has every documented field', () => {
+  const { properties } = openapi.components.schemas.ComputeSamples.properties.containers.items
+  const sent = { ...sample(), runq: RUNQ } as Record<string, object>
+  assert.deepEqual(Object.keys(sent).sort(), Object.keys(properties).sort())
+  for (const [name, block] of Object.entries({ ...properties, runq: properties.runq.anyOf[0] }))
+    if (block !== undefined && 'properties' in block)
+      assert.deepEqual(Object.keys(sent[name]!).sort(), Object.keys(block.properties!).sort(), name)
+})
 
 test('POST /pod/compute/batch 200: a stored row has every field that was sent', async () => {
   const ts = inSecs(-5)

@@ -100,7 +100,7 @@ async function unpacked({ revisions, packs }: PackedMinutes): Promise<string> {
   const slice = new Slice()
   const all: object[] = []
   for (const { containerId, resolutionSecs, data } of packs) {
-    const cells = unpack(Buffer.from(data, 'base64'))
+    const cells = unpack(Buffer.from(data, 'base64'), MINUTE_COLUMNS)
     const columns = READ_COLUMNS.map((column) => {
       const values = cells[MINUTE_COLUMNS.indexOf(column)]!
       return [column, values.map((value) => (value === NULL_CELL ? null : value))]

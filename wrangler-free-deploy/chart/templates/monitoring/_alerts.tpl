@@ -92,7 +92,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: '{{ `The table {{ $labels.table }} is twice as large as a week ago.` }}'
     runbook: >-
-      Does the job that deletes from it come round (BrokerJobOverdue)? Are its rows dead (BrokerDeadRows)? Else more comes in than is kept: Sizing says
+      Does the job that deletes from it run (BrokerJobOverdue)? Are its rows dead (BrokerDeadRows)? Else more comes in than is kept: Sizing says
       which value bounds which table. How much room has the disk of the database? Full, it takes no posts.
 - alert: BrokerDeadRows
   {{- $dead := printf "max by (table) (broker_db_table_dead_rows{%s})" $pods }}
@@ -103,7 +103,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: '{{ `Many rows of the table {{ $labels.table }} are dead and not vacuumed.` }}'
     runbook: >-
-      The table grows and its reads get slow. Is autovacuum on, and does it get there? A transaction that stays open keeps rows from it: look for the oldest
+      The table grows and its reads get slow. Is autovacuum on, and does it reach the table? A transaction that stays open keeps rows from it: look for the oldest
       xact_start in pg_stat_activity, and for slots in pg_replication_slots that nobody reads. `vacuum` by hand helps once that is gone.
 - alert: BrokerJobOverdue
   expr: |-
@@ -130,8 +130,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: SBOMs that come in pages are refused, because too many are half-sent.
     runbook: >-
-      No more than 64 of them, or 256 MiB, are kept until they are whole. Does whoever posts them end what he begins? What has been left lying
-      goes after broker.supplychain.retention.sbomPageTtlSeconds.
+      No more than 64 of them, or 256 MiB, are kept until they are whole. Does the sender post all pages? Incomplete SBOMs are deleted after broker.supplychain.retention.sbomPageTtlSeconds.
 {{- if .Values.supplychain.enabled }}
 - alert: BrokerSupplyChainPostsRefused
   {{- $posts := "method=\"POST\",route=~\"/images/:digest/vulnerabilities|/images/:digest/sbom\"" }}
@@ -144,7 +143,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     runbook: >-
       The supply-chain component does not post again what was refused. 401 and 403: is its token the key `supplychain` of broker.auth.existingSecret, and were the
       brokers restarted since it changed? 413: the report inflates to more than broker.supplychain.maxDecompressedBytes. 400 and 422: the answer says
-      which field; do component and broker belong together? Once that is mended, restart the component: it then posts everything.
+      which field; are component and broker of the same release? Once that is mended, restart the component: it then posts everything.
 - alert: BrokerImagesNotScanned
   expr: max(broker_supplychain_running_images_unscanned{ {{- $pods -}} }) > 0
   for: 1440m
@@ -154,7 +153,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     summary: '{{ `{{ $value }} running images have had neither a report nor an SBOM for a day.` }}'
     runbook: >-
       GET /coverage names them (`missing` has `no_report` and `no_sbom`). Does the scanner reach their registries, may it read the namespaces, does its log name
-      them? Nothing is known of their packages, which is not the same as having no vulnerabilities: no search finds them.
+      them? Nothing is known of their packages, so no search finds them; they may have vulnerabilities.
 {{- end }}
 {{- if .Values.supplychain.signatureDiscovery.enabled }}
 - alert: BrokerSignatureResultsRefused
@@ -167,7 +166,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     summary: '{{ `Results of checking signatures are refused with {{ $labels.status }}.` }}'
     runbook: >-
       These images keep the result that they had, or have none, and image trust policies judge by that. 401 and 403: is the token of the component
-      the key `supplychain` of broker.auth.existingSecret? 413 and 422: the answer says what is too large or not allowed; do component and broker belong together?
+      the key `supplychain` of broker.auth.existingSecret? 413 and 422: the answer says what is too large or not allowed; are component and broker of the same release?
 - alert: BrokerNoSignatureResult
   {{- $stored := printf "broker_http_request_duration_seconds_count{%s,%s,status=~\"20[01]\"}" $pods $results }}
   expr: (sum(increase({{ $stored }}[1d])) == 0 or absent({{ $stored }})) and on () max(broker_uptime_seconds{ {{- $pods -}} }) > 86400
@@ -177,7 +176,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: No result of checking signatures came for a day.
     runbook: >-
-      Does the pod with the component `supplychain` run, does it reach the registries, what does its log say? Results that nobody brings again go after
+      Does the pod with the component `supplychain` run, does it reach the registries, what does its log say? Results that are not posted again are deleted after
       broker.supplychain.retention.attestationDays, and their images then count as never checked: unknown, not unsigned.
 {{- end }}
 - alert: BrokerEntriesRejected
@@ -188,8 +187,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: '{{ `Parts of what is posted to {{ $labels.route }} are left out.` }}'
     runbook: >-
-      The log says once a minute for a route what it left out and why: entries that lack a field, or what is above a bound, as of 1024 syscalls for
-      a workload. The rest is stored. Do agents and broker belong together? A profile without such a syscall blocks it where it enforces. Agents count dropped
+      The log says once a minute for a route what it left out and why: entries that lack a field, or what is above a limit, such as 1024 syscalls of a workload. The rest is stored. Are agents and broker of the same release? A profile without such a syscall blocks it where it enforces. Agents count dropped
       entries of the runtime inventory as lost, and the containers of that post are not covered.
 - alert: BrokerNoAgent
   {{- $posts := printf "broker_http_request_duration_seconds_count{%s,method=\"POST\",route=\"/pod/spec\",status=\"200\"}" $pods }}
@@ -211,7 +209,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
     summary: '{{ `{{ $value }} nodes have fallen silent.` }}'
     runbook: >-
       GET /node/status names them: `stale` is true, and the last post or heartbeat is within a day. Is the node there, does its agent run, does it reach the Service, is its
-      token known (BrokerTokensRefused)? Nobody watches the pods of such a node, and they count as dead. One that was taken away counts until its
+      token known (BrokerTokensRefused)? Nobody watches the pods of such a node, and they count as dead. A node that was removed counts until its
       last post is a day old; where that is usual, raise prometheusRule.maxSilentNodes.
 - alert: BrokerTokensRefused
   expr: sum by (route, status) (rate(broker_http_request_duration_seconds_count{ {{- $pods }},status=~"401|403"}[10m])) > 0.05
@@ -221,8 +219,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
   annotations:
     summary: '{{ `Requests to {{ $labels.route }} are refused with {{ $labels.status }}.` }}'
     runbook: >-
-      401 is a token that the broker does not know, 403 one without the scope that the route needs. Was the secret of broker.auth.existingSecret changed, and do
-      brokers and whoever asks have the same? What agents post meanwhile they lose in the end. Where nobody of yours asks that route, somebody tries tokens.
+      401 is a token that the broker does not know, 403 one without the scope that the route needs. Was the secret of broker.auth.existingSecret changed, and do brokers and clients have the same one? Agents lose what they cannot post for long. If no client of yours uses that route, somebody is guessing tokens.
 {{- if and .Values.controller.enabled .Values.seccomp.distribute }}
 - alert: BrokerNoSeccompReport
   {{- $seconds := max 900 (mul 3 (int64 .Values.seccomp.distributeIntervalSeconds)) }}
@@ -382,7 +379,7 @@ The alerts. What a job is called is in `exported_job`: `job` is the label of wha
 {{- end -}}
 
 {{/*
-Jobs that must come round, with the seconds after which they are late. The version service may be silent for days, and of a schedule that
+Jobs that must run, with the seconds after which they are late. The version service may be silent for days, and of a schedule that
 the values give nobody knows how far its times are apart.
 */}}
 {{- define "telemetry-broker.watchedJobs" -}}
