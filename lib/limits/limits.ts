@@ -92,7 +92,7 @@ export const ALWAYS_ACCEPTED_BYTES = 64 * KIB
  */
 export const UNPACKED_KIB = 8 * KIB
 /** Findings and SBOMs that wait while another one is stored: eight of the largest. */
-export const MAX_WAITING_PAYLOAD_BYTES = 8 * MIB
+export const MAX_WAITING_PAYLOAD_BYTES = 8 * MAX_PAYLOAD_BYTES
 /** A waiting payload counts for at least this much, with its request and connection: no more than 1 024 wait. */
 export const MIN_WAITING_PAYLOAD_BYTES = 8 * KIB
 
