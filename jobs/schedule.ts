@@ -3,7 +3,6 @@
  * a job is due and reads from the database when it last completed anywhere. The first replica runs the job, the others
  * sleep for the remaining time.
  */
-import { Cron } from 'croner'
 import { isNoConnection } from '../lib/db/index.ts'
 import type { Metrics } from '../lib/metrics/index.ts'
 import { within } from '../lib/time/within.ts'
@@ -11,6 +10,8 @@ import { JITTER, type Job, type JobContext } from './job.ts'
 import { lastPass, runPass } from './pass.ts'
 
 const MIN_SLEEP_MS = 1_000
+/** The longest delay of a timer. A chain that wakes earlier than its jobs are due sleeps again. */
+const MAX_SLEEP_MS = 2_147_483_647
 
 export interface ScheduleOptions extends Omit<JobContext, 'signal'> {
   readonly metrics: Metrics
@@ -32,18 +33,18 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
   const context: JobContext = { config, db, log, signal: abort.signal }
   const awake = new Set<Promise<void>>()
 
-  /** Sets the timer of a chain. Only the end of a run sets it again, so a chain never runs twice at once. */
+  /**
+   * Sets the timer of a chain. Only the end of a run sets it again, so a chain never runs twice at once. The timer does
+   * not depend on the clock: jobs go on when that is set back.
+   */
   function sleep(chain: readonly Job[], secs: number, jitterSecs: number): void {
     if (abort.signal.aborted) return
     const ms = Math.max(MIN_SLEEP_MS, 1000 * (secs + (2 * random() - 1) * jitterSecs))
-    // croner counts whole seconds and never fires for a time in the past.
-    const at = new Date(Math.ceil((Date.now() + ms) / 1000) * 1000)
     const wake = () => {
       const running = run(chain).finally(() => awake.delete(running))
       awake.add(running)
     }
-    const onError = (err: unknown) => log.error({ err }, 'a timer of jobs failed')
-    new Cron(at, { timezone: 'UTC', protect: true, unref: true, allowPast: true, catch: onError }, wake)
+    setTimeout(wake, Math.min(ms, MAX_SLEEP_MS)).unref()
   }
 
   /** Never rejects. Does nothing after `stop`. */
@@ -66,8 +67,9 @@ export function startSchedule(chains: readonly (readonly Job[])[], options: Sche
     try {
       const last = await lastPass(db, job.name)
       if (last !== null) setGauges(job, last.finishedAt, last.durationMs)
-      const ranAgoSecs = Math.max(0, last?.agoSecs ?? everySecs)
-      if (ranAgoSecs < everySecs * (1 - JITTER)) return everySecs - ranAgoSecs
+      const ranAgoSecs = last?.agoSecs ?? everySecs
+      // A last pass further in the future is from before the clock of the database was set back.
+      if (Math.abs(ranAgoSecs) < everySecs * (1 - JITTER)) return everySecs - Math.max(0, ranAgoSecs)
       const report = await runPass(job, context)
       if (report.finishedAt !== null) setGauges(job, report.finishedAt, report.durationMs)
       metrics.jobPasses.inc({ job: job.name, outcome: report.outcome })

@@ -17,12 +17,12 @@ const isExpired = (sql: Sql, days: number) =>
 
 /**
  * True if no living pod of that name had started by then. An unknown namespace on either side matches any, and an
- * unknown start counts as early enough.
+ * unknown start counts as early enough. A pod whose agent is silent may live, and will not report its flows again.
  */
 const isOfNoLivePod = (sql: Sql) => sql`
     not exists (
       select from pod p
-      where p.pod_name = t.pod_name and not p.is_dead
+      where p.pod_name = t.pod_name and may_be_alive(p)
         and (coalesce(p.pod_namespace, '') = '' or coalesce(t.pod_namespace, '') = ''
             or p.pod_namespace = t.pod_namespace)
         and (p.started_at is null or p.started_at <= t.time_stamp + interval '1 hour')

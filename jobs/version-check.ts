@@ -33,7 +33,9 @@ async function claim(db: Database, everySecs: number): Promise<string | null | u
   claimed as (
     update install set claimed_at = now() at time zone 'utc'
     where (select is_held from held)
-      and (claimed_at is null or claimed_at < now() at time zone 'utc' - make_interval(secs => ${claimSecs}::float8))
+      and (claimed_at is null or claimed_at < now() at time zone 'utc' - make_interval(secs => ${claimSecs}::float8)
+           -- from before the clock was set back
+           or claimed_at > now() at time zone 'utc' + make_interval(secs => ${CLOCK_SLACK_SECS}::float8))
     returning install_id)
   select (select install_id from claimed)::text as install_id`,
   )

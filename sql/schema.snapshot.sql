@@ -1954,6 +1954,8 @@ function public.mark_packages(held text) returns bigint language sql strict
 
 function public.max_platform_reports() returns integer language sql immutable parallel safe
 
+function public.may_be_alive(p pod) returns boolean language sql stable parallel safe
+
 function public.may_be_renamed(id text, aliases text[]) returns boolean language sql immutable parallel safe
 
 function public.merge_keys(kept jsonb, other jsonb) returns jsonb language plpgsql immutable strict parallel safe

@@ -1,13 +1,19 @@
 import type { Batch, JobContext } from '../job.ts'
 import { held } from '../locks.ts'
-import { type History, historyFrom } from './history.ts'
+import { type History, historyFrom, shrinking } from './history.ts'
 
-/** Rows that one statement moves into new partitions; posts of history wait a few seconds meanwhile. */
+/**
+ * Rows that one statement moves into new partitions, unless that takes too long; posts of history wait a few seconds
+ * meanwhile.
+ */
 const MOVED_AT_ONCE = 500_000
 
-/** Creates the missing daily partitions of a table. `rows` counts partitions and rows moved into them. */
+/**
+ * Creates the missing daily partitions of a table. `rows` counts partitions and rows moved into them. A day whose rows
+ * cannot be moved within a statement keeps no other step from running.
+ */
 export function makeDays(table: History, context: JobContext): () => Promise<Batch> {
-  return async () => {
+  return shrinking(MOVED_AT_ONCE, async (movedAtOnce) => {
     const [batch] = await context.db.job(
       (sql) => sql<{ is_held: boolean; made: number; moved: number; waiting: number; is_held_up: boolean }[]>`
   with ${held(sql, 'compute-retention')}
@@ -15,7 +21,7 @@ export function makeDays(table: History, context: JobContext): () => Promise<Bat
          coalesce(d.is_held_up, false) as is_held_up
   from held h
   left join lateral compute_make_days(case when h.is_held then ${table} end, ${historyFrom(sql, context)},
-                                      ${MOVED_AT_ONCE}) d on true`,
+                                      ${movedAtOnce}) d on true`,
     )
     const { is_held, made, moved, waiting, is_held_up } = batch!
     const isLast = made === 0 || waiting === 0
@@ -24,7 +30,7 @@ export function makeDays(table: History, context: JobContext): () => Promise<Bat
     else if (isLast && waiting > 0)
       context.log.warn({ table, waiting }, 'days of the default partition have too many rows to be moved')
     return { isHeld: is_held, rows: made + moved, isLast }
-  }
+  })
 }
 
 /** Drops the expired daily partitions of a table. `rows` counts partitions. */

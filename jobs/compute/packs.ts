@@ -24,11 +24,15 @@ const HOUR_SECS = 3_600
 const [ID, TS] = [0, 1]
 
 /**
- * The limits of a pass. Minutes of hours before `until_ts` are counted and may be packed. Hours before `rollup_end`,
- * those older than `computeHistoryMinuteHours`, become rows of five minutes. Minutes before `line` that are not late
- * were rolled up by an earlier release.
+ * The limits of a pass. Minutes of hours before `until_ts` are counted and may be packed; the count is ahead of that
+ * after the clock was set back. Hours before `rollup_end`, those older than `computeHistoryMinuteHours`, become rows of
+ * five minutes. Minutes before `line` that are not late were rolled up by an earlier release.
  */
-const limits = (sql: Sql, context: Pick<JobContext, 'config'>, until = sql`date_trunc('hour', f.counted_until)`) => sql`
+const limits = (
+  sql: Sql,
+  context: Pick<JobContext, 'config'>,
+  until = sql`least(date_trunc('hour', f.counted_until), ${countEnd(sql)})`,
+) => sql`
   limits as materialized (
     select ${until} as until_ts, f.folded_until as line, ${historyFrom(sql, context)} as kept_from,
            date_trunc('hour', now() at time zone 'utc'

@@ -11,7 +11,11 @@ const KEPT_OF_WORKLOAD = 20
 const isBefore = (sql: Sql, time: ReturnType<Sql>, days: number) => sql`
     ${time} < now() at time zone 'utc' - make_interval(days => ${days})`
 
-const rank = (sql: Sql, row: ReturnType<Sql>) => sql`contribution_rank(${row}, false)`
+/** The rank of a contribution, as `workload_capture` computes it: entries that wait under its name make it unknown. */
+const rank = (sql: Sql, row: ReturnType<Sql>) => sql`
+    contribution_rank(${row}, exists (
+      select from unattributed_syscalls u
+      where u.pod_name = ${row}.pod_name and u.pod_namespace in ('', ${row}.pod_namespace) and not u.is_ambiguous))`
 
 /** Whether the capture of a workload lists the contribution of instance `i`, or would if better ones went. */
 const isKept = (sql: Sql) => sql`

@@ -51,7 +51,9 @@ export function nextCandidates(
     (sql) => sql<Candidate[]>`
   select d.namespace, d.kind, d.name, d.is_gone, d.attempted_at::text
   from (
-    select c.*, coalesce(greatest(p.computed_at, f.failed_at), '-infinity') as attempted_at
+    -- A time in the future is from before the clock was set back.
+    select c.*, case when greatest(p.computed_at, f.failed_at) <= now() at time zone 'utc'
+                     then greatest(p.computed_at, f.failed_at) else '-infinity' end as attempted_at
     from (${workloads(sql)}) c
     left join workload_profile p
       on p.pod_namespace = c.namespace and p.workload_kind = c.kind and p.workload_name = c.name

@@ -48,6 +48,8 @@ async function renew(db: Database, holder: string): Promise<string | null> {
     from held h where h.is_held
     on conflict (is_only) do update set holder = excluded.holder, held_until = excluded.held_until
     where t.holder = excluded.holder or t.held_until < now() at time zone 'utc'
+      -- from before the clock was set back
+      or t.held_until > now() at time zone 'utc' + make_interval(secs => ${2 * TURN_SECS})
     returning 1)
   select case when exists (select from taken) then (now() at time zone 'utc')::text end as now`,
   )

@@ -84,8 +84,8 @@ export interface DatabaseOptions {
   log: Log
   /** Further attempts after a deadlock, a serialization failure or a lost connection: 2. */
   retries?: number
-  /** Longest wait at a full gate: 5 s. */
-  waitMs?: number
+  /** Longest wait at a full gate: 5 s, at that of jobs ten minutes. */
+  waitMs?: number | undefined
   /** Most statements waiting at one gate: 1024. */
   maxQueue?: number
   /** Silence after which a pool is given up: `statementTimeoutMs` + 1.5 s, or 60 s without a statement timeout. */
@@ -94,6 +94,8 @@ export interface DatabaseOptions {
 
 const RETRIES = 2
 const WAIT_MS = 5_000
+/** Statements of jobs may take long, and a pass that fails waits for its whole interval: hours for some. */
+const JOB_WAIT_MS = 10 * 60_000
 const MAX_QUEUE = 1_024
 const END_TIMEOUT_MS = 5_000
 // An ordinary slow statement ends as 57014 before this; only silence reaches it.
@@ -150,7 +152,7 @@ export function openDatabase(options: DatabaseOptions): Database {
         options.deadlineMs ??
         (statementTimeoutMs > 0 ? statementTimeoutMs + DEADLINE_MARGIN_MS : DEADLINE_WITHOUT_TIMEOUT_MS),
       retries: options.retries ?? RETRIES,
-      waitMs: options.waitMs ?? WAIT_MS,
+      waitMs: options.waitMs ?? (gate === 'job' ? JOB_WAIT_MS : WAIT_MS),
       maxQueue: options.maxQueue ?? MAX_QUEUE,
       log,
       onRenewed: () => renewed(gate),

@@ -93,6 +93,17 @@ describe('packing and rollup', () => {
     await assertFolded(minutes)
   })
 
+  test('minutes of the last hour stay rows after the clock of the database was set back', async () => {
+    // What was counted while the clock was a day ahead.
+    await sql`
+      update compute_fold set counted_until = to_timestamp(${NOW + DAY}::float8) at time zone 'utc',
+                              count_closed_until = to_timestamp(${NOW + DAY}::float8) at time zone 'utc'`
+    await post(sql, at(NOW - HOUR - 1, NOW - 60, NOW))
+    assert.equal(await count(), 1)
+    assert.equal((await run()).rows, 1)
+    assert.deepEqual(await forms(sql), { rows: 2, packed: 1, folded: 0 })
+  })
+
   test('packed minutes are rolled up once they are old enough, to the same rows', async () => {
     const minutes = [0, 60, 200, 300, 3_000].flatMap((secs) => [
       { container: 1, at: YESTERDAY - HOUR + secs, values: { ...plain(secs), ...runq(secs, [secs, 1]) } },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { computeFold } from '../../jobs/compute-fold.ts'
 import { computeRetention } from '../../jobs/compute-retention.ts'
+import { type Database, DatabaseBusy } from '../../lib/db/index.ts'
 import { until } from '../support/until.ts'
 import { emptyHistory, makeContainers, minutesRead, post, postFolded } from './compute-minutes.ts'
 import { abortedAfter, inside, startScene, waiting } from './scene.ts'
@@ -212,6 +213,27 @@ describe('daily partitions', () => {
     assert.deepEqual(await make(1), [0, 0, 1])
     assert.deepEqual(await make(2), [1, 2, 0])
     assert.equal(await minutesRead(sql), 4)
+  })
+
+  test('a day whose rows take too long to move stays in the default partition, and the other steps run', async () => {
+    await run()
+    await post(
+      sql,
+      [-3, -3, -2].map((days, i) => ({ container: i, at: noon(days) })),
+    )
+    await sampled({ old: 700 })
+    const { db } = scene.context()
+    const job = async (statement: (sql: unknown) => PromiseLike<unknown>) => {
+      const values: unknown[] = []
+      statement(Object.assign((_: unknown, ...more: unknown[]) => void values.push(...more), { unsafe: () => null }))
+      // The last value is how many rows are moved.
+      if (values.includes('compute_minute') && Number(values.at(-1)) > 1_000)
+        throw new DatabaseBusy('too slow', '57014')
+      return db.job(statement as never)
+    }
+    assert.equal((await run({ db: { job } as unknown as Database })).outcome, 'done')
+    assert.deepEqual(await uids(), [])
+    assert.deepEqual(await daysOf('compute_minute'), [dayOf(-3), dayOf(-2), ...ahead()])
   })
 
   test('concurrent sessions create each partition once and lose no row', async (t) => {

@@ -304,6 +304,25 @@ test('unattributed syscalls are deleted after the retention, unless a pod that c
   assert.equal((await captureOf()).level, 'unknown')
 })
 
+test('a pod whose syscalls wait to be attributed stays among the worst contributors', async () => {
+  await contributors(25, 'full', 40, 'full')
+  await contributors(1, 'full', 40, 'waiting')
+  await contributors(1, 'full', 40, 'reset')
+  await sql`update syscall_contribution set cut_at = level_at where pod_name = 'reset-00'`
+  for (const pod_name of ['waiting-00', 'reset-00'])
+    await scene.post('/pod/syscalls', [
+      { pod_name, pod_namespace: '', syscalls: ['bpf'], arch: 'x86_64', time_stamp: ago(35 * DAY) },
+    ])
+  await sql`update unattributed_syscalls set received_at = sent_at`
+  const before = await captureOf()
+  assert.deepEqual([before.level, before.complete, before.incomplete], ['unknown', false, 2])
+  const counted = await count()
+  const { rows } = await run()
+  const after = await captureOf()
+  assert.deepEqual([after.level, after.complete, after.incomplete], ['unknown', false, 2])
+  assert.equal(rows, counted)
+})
+
 // ---- Labels of pods
 
 /** Stores labels of a pod since so many days ago. */

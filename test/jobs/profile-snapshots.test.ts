@@ -98,6 +98,15 @@ describe('candidates', () => {
     assert.deepEqual(order, ['y', 'z', 'old', 'failed', 'new', 'recent-failure', 'gone-never', 'gone-old'])
   })
 
+  test('after the clock was set back, those that were attempted in the future are attempted first, and once', async () => {
+    for (const name of ['a', 'b', 'c', 'd']) await inInventory(name)
+    await computedAgo('a', 60)
+    await computedAgo('c', -86_400)
+    await failedAgo('d', -86_400)
+    assert.equal((await run()).rows, 4)
+    assert.deepEqual(order, ['b', 'c', 'd', 'a'])
+  })
+
   test('a bare pod of the inventory has a live pod, also where it was posted without a workload or with half of one', async () => {
     await inInventory('a-gone', 'Pod')
     await inInventory('bare', 'Pod')
@@ -263,6 +272,14 @@ describe('several processes', () => {
     }
     assert.deepEqual(await run(), { outcome: 'skipped', rows: 2, batches: 0 })
     assert.equal((await sql`select from workload_profile_turn`).length, 1)
+  })
+
+  test('a turn that ends far in the future, from before the clock was set back, keeps nobody out', async () => {
+    await inInventory('a')
+    await sql`
+      insert into workload_profile_turn (holder, held_until)
+      values (gen_random_uuid(), now() at time zone 'utc' + interval '1 day')`
+    assert.equal((await run()).rows, 1)
   })
 
   test('a turn is renewed while a pass goes on', async (t) => {

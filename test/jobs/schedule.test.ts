@@ -236,6 +236,8 @@ for (const [agoSecs, runs] of [
   [3240, 1],
   [9999, 1],
   [-50, 0],
+  [-3239, 0],
+  [-3240, 1],
 ] as const) {
   test(`with an interval of 3600 s, a job is ${runs === 0 ? 'not ' : ''}due ${agoSecs} s after its last pass`, async (t) => {
     const tick = stillTime(t)
@@ -260,18 +262,33 @@ test('a replica waits for the rest of the interval after the pass of another rep
   assert.equal(one.runs.length, 1)
 })
 
-test('a last pass in the future, after the clock was set back, delays the next pass by the interval at most', async (t) => {
-  const tick = stillTime(t)
-  let agoSecs = -1_000_000
-  const ask = async () => [{ finishedAt: 1, agoSecs, durationMs: 1, finished_at: 1 }]
-  const one = job('image-inventory-retention')
-  start(t, [[one]], { db: { job: ask } as unknown as Database, random: () => 0.5 })
-  await tick(3)
-  agoSecs = 3600
-  await tick(3596)
-  assert.equal(one.runs.length, 0)
-  await tick(6)
-  assert.equal(one.runs.length, 1)
+for (const [aheadSecs, least, most] of [
+  [1_000_000, 0, 3],
+  [3_000, 3_600, 7_200],
+] as const)
+  test(`a last pass ${aheadSecs} s in the future, after the clock of the database was set back, delays the next by less than two intervals`, async (t) => {
+    const tick = stillTime(t)
+    const finished = Date.now() + 1000 * aheadSecs
+    const ask = async () => [{ finishedAt: 1, agoSecs: (Date.now() - finished) / 1000, durationMs: 1, finished_at: 1 }]
+    const one = job('image-inventory-retention')
+    start(t, [[one]], { db: { job: ask } as unknown as Database, random: () => 0.5 })
+    await tick(least)
+    assert.equal(one.runs.length, 0)
+    await tick(most - least)
+    assert.equal(one.runs.length > 0, true)
+  })
+
+test('jobs run while the clock of the process stands still or is set back', async (t) => {
+  // The timers move on, the clock does not.
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.after(() => mock.timers.reset())
+  const one = job('late-resolve', { everySecs: () => 60 })
+  start(t, [[one]], { db: longAgo, random: () => 0.5 })
+  for (let secs = 0; secs < 125; secs++) {
+    mock.timers.tick(1000)
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.equal(one.runs.length, 3)
 })
 
 test('jobs that the configuration turns off are not scheduled', (t) => {

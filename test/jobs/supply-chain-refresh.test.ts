@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type postgres from 'postgres'
 import { chains } from '../../jobs/index.ts'
 import { held, laneHeld } from '../../jobs/locks.ts'
+import { deletePayloads } from '../../jobs/supply-chain/deletions.ts'
 import { relinkAll } from '../../jobs/supply-chain/relink.ts'
 import { countChanged, findChangedImages, refreshFacts } from '../../jobs/supply-chain/steps.ts'
 import { supplyChainRefresh } from '../../jobs/supply-chain-refresh.ts'
@@ -667,6 +668,21 @@ test('aliases that no finding has named for two days are deleted, the others sta
   await sql`delete from image_finding`
   await run()
   assert.deepEqual(await known(), ['CVE-1 GHSA-1'])
+})
+
+test('an unused payload stays where its image has started to run since the links were updated', async () => {
+  await storeFindings('a', [finding('CVE-1')])
+  await storeFindings('b', [finding('CVE-1')])
+  await sql`update image_report set received_at = ${ago(40 * DAY)}::text::timestamp`
+  await runs('a', 'web')
+  await deletePayloads(scene.context())
+  assert.deepEqual(
+    (await sql`select digest from image_report`).map(({ digest }) => digest),
+    [digestOf('a')],
+  )
+  assert.deepEqual(await links(), [
+    { digest: digestOf('a'), source: 'operator-scanner', image_digest: digestOf('a'), rank: 1 },
+  ])
 })
 
 test('all packages of a vulnerability are counted, and those without it any more are removed', async () => {

@@ -101,6 +101,25 @@ test('an old flow of a deleted pod is deleted, a young one and those of a living
   assert.deepEqual([...(await sql`select * from traffic order by uuid`)], [...before])
 })
 
+test('an old flow of a pod that fell silent stays for a week: it may live, and would not report it again', async () => {
+  await alive({ time_stamp: ago(3_600) })
+  const sweep = (days: number) => sql`
+    update pod set is_dead = true, swept_at = now() at time zone 'utc' - make_interval(days => ${days})`
+  const uuid = await flow()
+  await sweep(0)
+  assert.equal(await count(), 0)
+  await run()
+  assert.deepEqual(await uuids(), [uuid])
+  // It was posted again, and then posted dead.
+  await alive({ time_stamp: ago(-1), is_dead: true })
+  assert.equal(await count(), 1)
+  await alive({ time_stamp: ago(30 * DAY) })
+  await sweep(8)
+  assert.equal(await count(), 1)
+  await run()
+  assert.deepEqual(await uuids(), [])
+})
+
 test('a flow exactly 14 days old stays, one a microsecond older is deleted, in a session with another time zone too', async () => {
   await sql.begin(async (now) => {
     await now`set local time zone 'Pacific/Kiritimati'`

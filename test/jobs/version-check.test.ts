@@ -146,6 +146,12 @@ for (const [intervalSecs, claimSecs] of [
   })
 }
 
+test('a claim from before the clock was set back keeps no process from checking in', async () => {
+  await sql`update install set claimed_at = now() at time zone 'utc' + interval '1 year'`
+  assert.equal((await run()).outcome, 'done')
+  assert.equal((await run()).outcome, 'skipped')
+})
+
 test('a failed request is not repeated before the next one is due, however many passes run', async (t) => {
   answer = 'reset'
   for (let hour = 0; hour < 24; hour++) {

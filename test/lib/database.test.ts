@@ -419,6 +419,21 @@ describe('database', () => {
       await busy
     })
 
+    test('a statement of a job waits for longer than five seconds behind a long one', async (t) => {
+      const database = open({ waitMs: undefined })
+      const freeBuffer = await holdLock()
+      const busy = database.job(waits)
+      await areWaiting(1)
+      const clock = stopClock(t)
+      const other = database.job(one)
+      clock.tick(30_000)
+      assert.equal(await isSettled(other), false)
+      clock.restart()
+      await freeBuffer()
+      await busy
+      assert.equal((await other).length, 1)
+    })
+
     test('within: the caller gets its error in time, and the connection that did not answer is closed', async (t) => {
       const database = open()
       const freeBuffer = await holdLock()

@@ -311,6 +311,21 @@ test('an id is followed along several aliases', async () => {
   assert.deepEqual([found.id, found.aliases, found.sources.length, others], [cve, [ghsa, other], 3, []])
 })
 
+for (const isReplaced of [false, true])
+  test(`a pass ends where the id that stands for another one has become an alias${isReplaced ? ', also if no payload has it any more' : ''}`, async () => {
+    const { cve, ghsa, other } = newIds()
+    const image = await runningImage()
+    await scanned(image.digest, 'db-matcher', [{ id: other }])
+    await scanned(image.digest, 'registry', [{ id: ghsa, aliases: [other] }])
+    await passed()
+    assert.deepEqual(await storedIds(image.digest, 'db-matcher'), [ghsa])
+    if (isReplaced) await scanned(image.digest, 'registry', [])
+    await scanned(image.digest, 'operator-scanner', [{ id: cve, aliases: [ghsa] }])
+    await passed()
+    await passed()
+    assert.deepEqual(ids(await findingsOf(image.digest)), isReplaced ? [cve, ghsa] : [cve])
+  })
+
 test('a deleted payload leaves none of its rows', async () => {
   const { cve, ghsa } = newIds()
   const digest = newDigest()

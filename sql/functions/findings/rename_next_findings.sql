@@ -1,6 +1,7 @@
 -- Checks the next ids that are aliases, or that findings were posted under and are stored differently; renames the
 -- findings of the first payload that has a wrong id. One payload per call, so that only one payload lock is held.
--- `last` is where to continue, null at the end.
+-- `last` is where to continue, null at the end. A finding is judged by the id that it was posted under: by that alone
+-- it is renamed, so any other id would be found wrong again and again.
 create or replace function rename_next_findings(after text, max_names bigint)
 returns table (payloads bigint, last text)
 language plpgsql strict
@@ -28,6 +29,10 @@ begin
     (select f.digest, f.source
      from image_finding f
      where n.canonical is not null and upper(f.vuln_id) = n.name and may_be_renamed(f.vuln_id, f.aliases)
+       and not exists (
+         select from finding_sent s
+         where s.digest = f.digest and s.source = f.source and s.vuln_id = f.vuln_id
+           and s.package_name = f.package_name and s.installed_version = f.installed_version)
      limit 1)
     union all
     (select s.digest, s.source

@@ -1,7 +1,7 @@
 -- Looks at the next edges for the job `flow-edges` (docs/contract.md#retention): forgets reporting pods that are gone
--- and whose last new flow is older than `days`, and edges that are as old and have no other pod. A living pod never
--- reports a flow twice, so it keeps its edges. The caller holds the lock of the job. Returns how many edges were
--- deleted.
+-- and whose last new flow is older than `days`, and edges that are as old and have no other pod. A living pod, silent
+-- or not, never reports a flow twice, so it keeps its edges. The caller holds the lock of the job. Returns how many
+-- edges were deleted.
 create or replace function expire_flow_edges(days int, at_once int) returns bigint
 language sql strict
 as $$
@@ -14,7 +14,7 @@ as $$
   reporters as materialized (
     select l.id, p.pod_name,
            p.last_new_at < (select n.until from now n)
-             and not exists (select from pod o where o.pod_name = p.pod_name and not o.is_dead) as is_gone
+             and not exists (select from pod o where o.pod_name = p.pod_name and may_be_alive(o)) as is_gone
     from looked_at l
     cross join lateral (select p.* from flow_edge_pod p where p.edge_id = l.id offset 0) p),
   gone as (

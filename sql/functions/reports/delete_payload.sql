@@ -1,5 +1,6 @@
 -- Deletes the payloads of a digest and source from all tables if they are still unused; returns the number of rows. A
--- post of the payload that is under way has precedence: then nothing is deleted.
+-- post of the payload that is under way has precedence: then nothing is deleted. Its links are updated first: an image
+-- may have started to run since the last pass that updated them.
 create or replace function delete_payload(of_digest text, of_source text, days integer, grace_hours integer,
                                           window_secs integer)
 returns bigint
@@ -12,8 +13,11 @@ declare
 begin
   if not (pg_try_advisory_xact_lock(hashtextextended(concat_ws(e'\x01', 'vulnerabilities', of_digest, of_source), 0))
           and pg_try_advisory_xact_lock(hashtextextended(concat_ws(e'\x01', 'sbom', of_digest, of_source), 0))
-          and pg_try_advisory_xact_lock(x'6c696e6b'::integer, 0)
-          and is_payload_unused(of_digest, of_source, days, grace_hours, window_secs)) then
+          and pg_try_advisory_xact_lock(x'6c696e6b'::integer, 0)) then
+    return 0;
+  end if;
+  perform relink(of_digest, of_source);
+  if not is_payload_unused(of_digest, of_source, days, grace_hours, window_secs) then
     return 0;
   end if;
 
