@@ -1,6 +1,7 @@
 import { type CoveragePage, CoverageQuery, CoverageReport, PARTS, type Part, readPart } from '../lib/coverage/index.ts'
 import { access, charge, kib, query, route, sendJson, type Validated } from '../lib/http/index.ts'
 import { writeCursor } from '../lib/http/request/cursor.ts'
+import { staleAfterSecs } from '../lib/nodes/index.ts'
 
 /** The read budget is charged this for each row of each part: eight names of 253 characters, and the rest. */
 const ROW_BYTES = 4 * 1_024
@@ -37,7 +38,7 @@ export default route({
     includeKnown: asked.include_known,
     withTotals: asked.totals,
     runningWindowSecs: config.imageRunningWindowSecs,
-    staleAfterSecs: config.peerStaleAliveSecs,
+    staleAfterSecs: staleAfterSecs(config),
     attestationRetentionDays: config.attestationRetentionDays,
     denialRetentionDays: config.seccompDenialsRetentionDays,
   }

@@ -1902,6 +1902,9 @@ function public.is_image_changed(m image, repository text, tags text[], digest_k
 
 function public.is_interpreted_file(path text) returns boolean language sql immutable parallel safe
 
+function public.is_outranked(w workload_container, pod text, state text, state_reason text) returns boolean language sql
+      stable parallel safe
+
 function public.is_own_workload(container runtime_coverage) returns boolean language sql immutable parallel safe
 
 function public.is_owned(kind text, name text) returns boolean language sql immutable parallel safe
@@ -1916,6 +1919,8 @@ function public.is_public_address(address text) returns boolean language sql imm
 function public.is_public_ip(address inet) returns boolean language sql immutable parallel safe
 
 function public.is_running(w workload_container, window_secs integer) returns boolean language sql stable parallel safe
+
+function public.is_running_state(state text, reason text) returns boolean language sql immutable parallel safe
 
 function public.is_settled(decision text) returns boolean language sql immutable parallel safe
 

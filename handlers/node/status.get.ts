@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { sharedRead } from '../../lib/db/batcher.ts'
 import { access, asArray, charge, kib, NoParameters, query, route, sendJson, zonedTime } from '../../lib/http/index.ts'
+import { staleAfterSecs } from '../../lib/nodes/index.ts'
 import { listReader } from '../../lib/records/index.ts'
 
 const CHARGE_KIB = kib(1_000 * 256)
@@ -37,9 +38,9 @@ const nodes = listReader(
    left join compute_node h on h.node = n.node_name
    order by n.node_name`,
 )
-const status = sharedRead<number>(async (db, staleAfterSecs) => {
-  const list = asArray(await nodes(db.read, staleAfterSecs))
-  return Buffer.concat([Buffer.from(`{"staleAfterSecs":${staleAfterSecs},"nodes":`), list, Buffer.from('}')])
+const status = sharedRead<number>(async (db, secs) => {
+  const list = asArray(await nodes(db.read, secs))
+  return Buffer.concat([Buffer.from(`{"staleAfterSecs":${secs},"nodes":`), list, Buffer.from('}')])
 })
 
 /** GET /node/status: when each node last posted its pods and its heartbeat, by node (docs/contract.md#pods). */
@@ -50,6 +51,6 @@ export default route({ summary: 'List the nodes and when they last reported', an
   charge(CHARGE_KIB),
   async (c) => {
     const { db, config } = c.get('deps')
-    return sendJson(c, await status(db, config.peerStaleAliveSecs))
+    return sendJson(c, await status(db, staleAfterSecs(config)))
   },
 )

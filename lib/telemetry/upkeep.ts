@@ -3,6 +3,7 @@ import type { Config } from '../config/index.ts'
 import { queryWithTimeout } from '../db/database.ts'
 import type { Database } from '../db/index.ts'
 import type { Metrics } from '../metrics/index.ts'
+import { staleAfterSecs } from '../nodes/index.ts'
 import type { Log } from '../observability/log.ts'
 
 const EVERY_MS = 60_000
@@ -35,7 +36,7 @@ export function createUpkeep({ db, config, metrics, log, now = () => performance
   const read = async () => {
     await readTables(db, metrics, tables)
     await readConnections(db, metrics)
-    await readNodes(db, metrics, config.peerStaleAliveSecs)
+    await readNodes(db, metrics, staleAfterSecs(config))
     for (const { lag } of await query<{ lag: number }>(db, EDGES_LAG)) metrics.edgesLag.set(lag)
     await readSupplyChain(db, metrics, config.imageRunningWindowSecs)
   }
@@ -113,12 +114,8 @@ const EDGES_LAG = `
   select extract(epoch from now() at time zone 'utc' - c.as_of)::float8 as lag
   from flow_edge_cursor c where c.as_of is not null`
 
-async function readNodes(db: JobGate, metrics: Metrics, staleAliveSecs: number): Promise<void> {
-  // With the stale sweep off, a node is silent after a day.
-  for (const counts of await query<{ reporting: number; silent: number }>(
-    db,
-    nodes(staleAliveSecs === 0 ? DAY_SECS : staleAliveSecs),
-  ))
+async function readNodes(db: JobGate, metrics: Metrics, staleSecs: number): Promise<void> {
+  for (const counts of await query<{ reporting: number; silent: number }>(db, nodes(staleSecs)))
     for (const state of ['reporting', 'silent'] as const) metrics.nodes.set({ state }, counts[state])
 }
 

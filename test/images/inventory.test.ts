@@ -507,13 +507,50 @@ for (const [column, fields, more, expected] of CHANGES) {
     const first = replica(namespace, [container('app', digest)], { pod_security: POD })
     await post(first)
     const was = await only(namespace)
-    const second = replica(namespace, [container('app', digest, fields)], { pod_security: POD, ...more })
-    await post(second)
+    await post({ ...first, containers: [container('app', digest, fields)], ...more })
     const is = await only(namespace)
-    assert.deepEqual(is, { ...was, [column]: expected, last_pod_name: second.pod_name, last_seen: is.last_seen })
+    assert.deepEqual(is, { ...was, [column]: expected, last_seen: is.last_seen })
     assert.ok((is.last_seen as string) > (was.last_seen as string))
   })
 }
+
+test('a replica that waits or has ended does not hide one that runs, as long as the pod of that lives', async () => {
+  const [namespace, digest] = [newNamespace(), newDigest()]
+  const runs = replica(namespace, [container('app', digest)])
+  const stuck = (state: string, state_reason: string, fields: Row = {}) =>
+    replica(namespace, [container('app', digest, { state, state_reason })], {
+      pod_name: `${namespace}-stuck`,
+      ...fields,
+    })
+  const seen = async () => {
+    const { state, stateReason, running } = (await app.get(`/images/${digest}`)).json.workloads[0]
+    const { items } = (await app.get(`/attestations/running?namespace=${namespace}`)).json
+    assert.equal(items.length, running ? 1 : 0)
+    return [state, stateReason, running]
+  }
+  await post(stuck('waiting', 'ContainerCreating'))
+  assert.deepEqual(await seen(), ['waiting', 'ContainerCreating', false])
+  await post(stuck('waiting', 'CreateContainerConfigError'))
+  assert.deepEqual(await seen(), ['waiting', 'CreateContainerConfigError', false])
+  await post(runs)
+  assert.deepEqual(await seen(), ['running', null, true])
+  const before = await only(namespace)
+  await post(stuck('waiting', 'CreateContainerConfigError'))
+  await post(stuck('terminated', 'Error', { pod_security: { hostPID: true } }))
+  assert.deepEqual(await only(namespace), before)
+  await age(sql, 301)
+  await post(stuck('terminated', 'Error'))
+  assert.deepEqual(await seen(), ['running', null, true])
+  await post(stuck('waiting', 'CrashLoopBackOff'))
+  assert.deepEqual(await seen(), ['waiting', 'CrashLoopBackOff', true], 'it runs, too')
+  await post(stuck('terminated', 'Error'))
+  assert.deepEqual(await seen(), ['terminated', 'Error', false], 'its own word')
+  await post(runs)
+  assert.equal((await app.post('/pod/mark_dead', { pod_name: runs.pod_name })).status, 200)
+  assert.deepEqual(await seen(), ['running', null, true])
+  await post(stuck('waiting', 'ImagePullBackOff'))
+  assert.deepEqual(await seen(), ['waiting', 'ImagePullBackOff', false])
+})
 
 test('an unchanged row or image is rewritten when older than 300 seconds, not before', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
@@ -535,10 +572,11 @@ test('an unchanged row or image is rewritten when older than 300 seconds, not be
 
 test('a time never moves back', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
-  await post(replica(namespace, [container('app', digest)]))
+  const first = replica(namespace, [container('app', digest)])
+  await post(first)
   await age(sql, -3600)
   const was = [await only(namespace), await image(digest)]
-  await post(replica(namespace, [container('app', digest, { state: 'waiting', tag: 'v2' })]))
+  await post({ ...first, containers: [container('app', digest, { state: 'waiting', tag: 'v2' })] })
   assert.deepEqual(
     [(await only(namespace)).last_seen, (await image(digest))!.last_seen],
     was.map((row) => row!.last_seen),
@@ -720,10 +758,9 @@ test('64 concurrent posts of pods of one workload, from two processes, give the 
   assert.equal(row.deadlocks, deadlocks)
 })
 
-test('the last of several contradicting replicas in one statement counts', async () => {
+test('of several contradicting replicas in one statement the last one counts, those that run first', async () => {
   const [namespace, digest] = [newNamespace(), newDigest()]
-  const states = ['running', 'waiting', 'terminated']
-  const document = states.map((state, n) => ({
+  const document = ['waiting', 'waiting', 'terminated', 'running', 'running'].map((state, n) => ({
     ...{
       pod_namespace: namespace,
       workload_kind: 'Deployment',
@@ -734,13 +771,23 @@ test('the last of several contradicting replicas in one statement counts', async
     ...{ container_kind: 'regular', image_ref: `r:${n}`, image_digest: digest, digest_kind: 'repo', tags: [] },
     ...{ security_context: { runAsUser: n }, pod_security: { hostUsers: n > 1 }, state, state_reason: `R${n}` },
   }))
-  for (const order of [document, document.toReversed(), [document[1]!, document[2]!, document[0]!]]) {
-    await sql`select record_containers(${JSON.stringify(order)}::text::json)`
-    const { container_name: _c, workload_name: _w, digest_kind: _k, tags: _t, ...last } = order.at(-1)!
+  for (const [order, counts] of [
+    [[0, 1, 2], 2],
+    [[2, 0, 1], 1],
+    [[0, 3, 2, 4, 1], 4],
+    [[4, 3, 2], 3],
+  ] as [number[], number][]) {
+    await sql`select record_containers(${JSON.stringify(order.map((n) => document[n]))}::text::json)`
+    const { container_name: _c, workload_name: _w, digest_kind: _k, tags: _t, ...last } = document[counts]!
     const { pod_name: last_pod_name, ...said } = last
     const row = await only(namespace)
     assert.deepEqual({ ...row, ...said, last_pod_name }, row)
   }
+  await post(replica(namespace, null, { pod_name: 'web-3' }))
+  const ended = { ...document[3], state: 'terminated' }
+  await sql`select record_containers(${JSON.stringify([ended, document[1]])}::text::json)`
+  const { last_pod_name, state } = await only(namespace)
+  assert.deepEqual([last_pod_name, state], ['web-3', 'terminated'], 'what a pod says of itself is never lost')
 })
 
 test('many workloads with common images, posted in opposite orders by two processes', async () => {

@@ -62,6 +62,29 @@ test('GET /node/status 200: a node that sent only heartbeats has no time of a po
   ])
 })
 
+test('GET /node/status 200: with the stale sweep off, a node is stale after a day', async () => {
+  const off = await startApp({ PEER_STALE_ALIVE_SECS: '0' }, app)
+  await pod('busy', 10)
+  await pod('gone', 86_460)
+  const { json } = await off.get('/node/status')
+  assert.equal(json.staleAfterSecs, 86_400)
+  assert.deepEqual(
+    json.nodes.map(({ node, stale }: Record<string, unknown>) => [node, stale]),
+    [
+      ['busy', false],
+      ['gone', true],
+    ],
+  )
+  const { items } = (await off.get('/coverage?part=nodes')).json.nodes
+  assert.deepEqual(
+    items.map(({ node, missing }: { node: string; missing: string[] }) => [node, missing.includes('silent')]),
+    [
+      ['busy', false],
+      ['gone', true],
+    ],
+  )
+})
+
 test('GET /node/status 200: a node is stale when its newest post is older than the window', async () => {
   await pod('fresh', 100)
   await pod('fresh', 1_000)

@@ -3,8 +3,7 @@
 create or replace function is_running(w workload_container, window_secs integer) returns boolean
 language sql stable parallel safe
 as $$
-  select (w.state is null or w.state = 'running' or w.state = 'waiting'
-         and w.state_reason is not distinct from 'CrashLoopBackOff')
+  select is_running_state(w.state, w.state_reason)
      and (w.last_seen >= now() at time zone 'utc' - make_interval(secs => window_secs)
           or w.last_pod_name is not null and is_pod_alive(w.pod_namespace, w.last_pod_name))
 $$;

@@ -25,7 +25,8 @@ begin
   where i.image_digest is not null
         and (is_image_changed(m, i.repository, i.tags, i.digest_kind)
              or is_container_changed(w, i.container_kind, i.image_ref, i.security_context, i.pod_security, i.state,
-                                     i.state_reason))
+                                     i.state_reason)
+                and not is_outranked(w, i.pod_name, i.state, i.state_reason))
      or i.image_digest is null
         and waiting_reference(i.pod_namespace, i.workload_kind, i.workload_name, i.container_name,
                               i.image_ref) is not null
@@ -68,7 +69,7 @@ begin
   get diagnostics rows = row_count;
   changed := changed + rows;
 
-  -- Where replicas differ the last one counts.
+  -- Where replicas differ the last one counts, those that run first.
   insert into workload_container as w (cluster_id, pod_namespace, workload_kind, workload_name, container_name,
                                        image_digest,
                                        container_kind, image_ref, security_context, pod_security, last_pod_name, state,
@@ -76,14 +77,18 @@ begin
   select 'primary', s.pod_namespace, s.workload_kind, s.workload_name, s.container_name, s.image_digest,
          s.container_kind, s.image_ref, s.security_context, s.pod_security, s.pod_name, s.state, s.state_reason, moment,
          moment
-  from (select distinct on (i.pod_namespace, i.workload_kind, i.workload_name, i.container_name, i.image_digest) i.*
+  from (select distinct on (i.pod_namespace, i.workload_kind, i.workload_name, i.container_name, i.image_digest) i.*,
+               w as stored
         from posted_containers(doc) i
+        left join workload_container w
+          on w.pod_namespace = i.pod_namespace and w.workload_kind = i.workload_kind
+         and w.workload_name = i.workload_name and w.container_name = i.container_name
+         and w.image_digest = i.image_digest and w.cluster_id = 'primary'
         where i.workload = any (workloads) and i.image_digest is not null
-        order by i.pod_namespace, i.workload_kind, i.workload_name, i.container_name, i.image_digest, i.n desc) s
-  left join workload_container w
-    on w.pod_namespace = s.pod_namespace and w.workload_kind = s.workload_kind and w.workload_name = s.workload_name
-   and w.container_name = s.container_name and w.image_digest = s.image_digest and w.cluster_id = 'primary'
-  where is_container_changed(w, s.container_kind, s.image_ref, s.security_context, s.pod_security, s.state,
+          and not is_outranked(w, i.pod_name, i.state, i.state_reason)
+        order by i.pod_namespace, i.workload_kind, i.workload_name, i.container_name, i.image_digest,
+                 is_running_state(i.state, i.state_reason) desc, i.n desc) s
+  where is_container_changed(s.stored, s.container_kind, s.image_ref, s.security_context, s.pod_security, s.state,
                              s.state_reason)
   order by s.pod_namespace, s.workload_kind, s.workload_name, s.container_name, s.image_digest
   on conflict (pod_namespace, workload_kind, workload_name, container_name, image_digest, cluster_id) do update set
