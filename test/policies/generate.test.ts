@@ -269,6 +269,20 @@ test('a service whose selector Cilium ignores: the workloads behind it, with a n
   assert.deepEqual((await web(known)).egress, [{ to: [{ podSelector: { matchLabels: name } }], ports: [tcp(5432)] }])
 })
 
+test('a service whose selector is another one after the next revision: the workloads behind it, with a note', async () => {
+  const hash = { 'rollouts-pod-template-hash': 'f6d8' }
+  const api = pods('shop/Rollout/api', { app: 'api', ...hash }, { selectorLabels: { app: 'api' } })
+  const known = {
+    pods: [WEB, api],
+    services: [service('shop/api', { app: 'api', ...hash }, '80:http')],
+    connections: [to('service shop/api 80')],
+  }
+  const { egress, notes } = await web(known)
+  assert.deepEqual(egress, [{ to: [{ podSelector: { matchLabels: { app: 'api' } } }], ports: [tcp('http')] }])
+  const says = 'egress to service shop/api: labels of its selector change with a revision or a version'
+  assert.deepEqual(notes, [`${says}: all pods of shop/Rollout/api are allowed`])
+})
+
 test('an address never stands for the labels of pods, which have another one after a restart', async () => {
   const db = pods('shop/StatefulSet/db', { app: 'db' }, { selectorLabels: { app: 'db' }, ips: ['10.1.0.5'] })
   for (const [cidr, block, ip] of [
