@@ -78,7 +78,7 @@ async function byPods(
   for (const edge of edges) {
     if (slice.isOver) await slice.next()
     const own = pairs.get(edge)
-    judged.push(own === undefined ? edge : trial.byPods(edge, own))
+    judged.push(own === undefined ? edge : await trial.byPods(edge, own, slice))
   }
   return judged
 }
