@@ -200,6 +200,22 @@ test('POST /networkpolicy/try 200: pods that are gone may have run on the node t
   assert.match(later.unknownReasons[0].reason, /on which node a pod that is gone ran/)
 })
 
+test('POST /networkpolicy/try 200: an agent on the host network may be on the node of the pod that it scrapes', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const web = podOf({ namespace: 'shop', name: 'web-1', ip: '10.1.0.1', labels: { app: 'web' } })
+  const agent = podOf({
+    ...{ namespace: 'mon', name: 'agent-1', ip: '192.168.0.1', workload: 'DaemonSet/agent', hostNetwork: true },
+  })
+  await seed(
+    own,
+    [web, agent],
+    [],
+    [flowOf(agent, 'EGRESS', '10.1.0.1', '80'), flowOf(web, 'INGRESS', '192.168.0.1', '80')],
+  )
+  const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body: DENY_ALL })
+  assert.deepEqual([json.allowed, json.denied, json.unknown], [1, 0, 1])
+})
+
 test('POST /networkpolicy/try 200: ICMP is unknown to a NetworkPolicy, and its types to Cilium', async () => {
   const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
   const [web, api] = ['web', 'api'].map((name, i) => podOf({ namespace: 'shop', name, ip: `10.1.0.${i + 1}` }))

@@ -56,6 +56,8 @@ const ingress = (...allow: Rule[]) => [policy({ ingress: isolating(allow) })]
 const cilium = (allow: Rule[], deny: Rule[] = []) =>
   policy({ kind: 'CiliumNetworkPolicy', ingress: isolating(allow, deny) })
 
+const MAY_BE_OWN_NODE = 'a pod on the host network may be on the node of the other end, which is always allowed'
+
 test('an end that no policy isolates allows everything, and both ends have to allow', () => {
   assert.deepEqual(verdict([]), ['allowed'])
   assert.deepEqual(verdict([policy({ namespace: 'other', ingress: isolating([]) })]), ['allowed'])
@@ -98,7 +100,7 @@ test('a port that a pod on the host network names is unknown by that name', () =
   ]
   const of = (port: number | string) => verdict(egress(port), { from: pod('shop', 'web'), to: node, port: 9100 })
   assert.deepEqual(of('metrics'), ['unknown', 'network plugins differ in whether nodes have named ports'])
-  assert.deepEqual(of('http'), ['denied'])
+  assert.deepEqual(of('http'), ['unknown', MAY_BE_OWN_NODE])
   assert.deepEqual(of(9100), ['allowed'])
 })
 
@@ -229,6 +231,16 @@ test('a rule of layer 7 and a peer that cannot be told are unknown only where no
   assert.deepEqual(verdict(ingress(rule([pods('api')], null, 'rules of layer 7'))), ['unknown', 'rules of layer 7'])
   assert.deepEqual(verdict(ingress(rule([pods('db')], null, 'rules of layer 7'))), ['denied'])
   assert.deepEqual(verdict(ingress(rule([pods('api')], null, 'rules of layer 7'), rule([pods('api')]))), ['allowed'])
+})
+
+test('a pod on the host network may be on the node of the other end, which only Cilium denies it', () => {
+  const host = pod('mon', 'agent', { isHostNetwork: true })
+  assert.deepEqual(verdict(ingress(), { from: host }), ['unknown', MAY_BE_OWN_NODE])
+  assert.deepEqual(verdict([cilium([])], { from: host }), ['unknown', MAY_BE_OWN_NODE])
+  assert.deepEqual(verdict([cilium([], [rule([{ kind: 'nodes' }])])], { from: host }), ['denied'])
+  const egress = { subject: app('api'), egress: isolating([]) }
+  assert.deepEqual(verdict([policy(egress)], { to: host }), ['unknown', MAY_BE_OWN_NODE])
+  assert.deepEqual(verdict([policy({ ...egress, kind: 'CiliumNetworkPolicy' })], { to: host }), ['denied'])
 })
 
 test('pods on the host network, pods that are gone and unknown endpoints are never denied for sure', () => {
