@@ -202,6 +202,27 @@ test('GET /workloads/{namespace}/{kind}/{name}/networkpolicy 200: says that some
   assert.match(made.text, /^# .*a connection that an earlier pod with the same address had, too\.$/m)
 })
 
+test('GET /workloads/{namespace}/{kind}/{name}/networkpolicy 200: a public resolver is none of the cluster', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const pod = (name: string, more = {}) =>
+    podOf({ namespace: 'shop', name, ip: '10.1.0.1', workload: `Deployment/${name}`, labels: { app: name }, more })
+  const dns = (of: ReturnType<typeof podOf>, ip: string, day: number) =>
+    flowOf(of, 'EGRESS', ip, '53', { ip_protocol: 'UDP', time_stamp: daysAgo(day) })
+  const [before, certs] = [pod('before'), pod('certs', { started_at: daysAgo(9) })]
+  const kubeDns = serviceOf('kube-system', 'kube-dns', '10.96.0.10', {
+    selector: { 'k8s-app': 'kube-dns' },
+    ports: [{ port: 53, protocol: 'UDP', targetPort: 53 }],
+  })
+  await seed(own, [before], [kubeDns], [dns(before, '10.96.0.10', 10)])
+  // The first flow is stored as one of the earlier pod with this address.
+  await seed(own, [{ ...before, is_dead: true }, certs], [], [dns(certs, '10.96.0.10', 8), dns(certs, '8.8.8.8', 8)])
+  const { json } = await own.get('/workloads/shop/Deployment/certs/networkpolicy?output=json&direction=egress')
+  assert.ok(
+    rulesOf(json).some((one) => /kube-system\/kube-dns.*53\/UDP/.test(one)),
+    rulesOf(json).join(),
+  )
+})
+
 test('GET /workloads/{namespace}/{kind}/{name}/networkpolicy 200: a service with two workloads behind it is ingress of both', async () => {
   const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
   const track = (name: string, ip: string) =>
