@@ -5,13 +5,13 @@ import { HttpError, noData } from '../errors.ts'
 import { Slice } from '../event-loop/slices.ts'
 import type { RouteDoc } from '../openapi/declare.ts'
 import { captureHeaders, documentedCaptureHeaders } from '../seccomp/index.ts'
-import { comment, type Manifest } from '../text/yaml.ts'
+import { comment, type Manifest, quoted } from '../text/yaml.ts'
 import { type Everything, type PolicySettings, readAll } from './everything.ts'
-import type { End, Workload } from './facts.ts'
+import { type Connection, type End, type Workload, workloadOfEnd } from './facts.ts'
 import { GenerateQuery } from './generate-query.ts'
 import { defaultDenyOf, refusalOf, withNotes, yamlOfDefaultDeny, yamlOfPolicy } from './make/document.ts'
 import { type MadePolicy, type MakeOptions, PolicyMaker } from './make/policy.ts'
-import { workloadText } from './pods.ts'
+import { keyOfWorkload, workloadText } from './pods.ts'
 
 const YAML = 'application/yaml'
 const JSON_TYPE = 'application/json'
@@ -122,7 +122,12 @@ export async function makePolicies(
   }
   requireComplete(made, options, unselectable)
   const headers = headersOf(unselectable.length > 0 ? [] : made)
-  const left = unselectable.map((one) => `LEFT OUT, and cut off by this policy: ${one}`)
+  const gone = goneOf(
+    namespace,
+    facts.connections,
+    watched.map((one) => one.workload),
+  )
+  const left = [...unselectable, ...gone].map((one) => `LEFT OUT, and cut off by this policy: ${one}`)
   if (options.output === 'json') {
     const items: Manifest[] = [defaultDenyOf(namespace, options, left), ...made.map((one) => withNotes(one, options))]
     const text = JSON.stringify({ apiVersion: 'v1', kind: 'List', items })
@@ -134,6 +139,29 @@ export async function makePolicies(
     documents.push(yamlOfPolicy(one))
   }
   return { text: documents.join('---\n'), headers: { ...headers, 'content-type': YAML } }
+}
+
+/** Workloads that are named at most of those that have no policy because their pods are gone. */
+const MAX_GONE = 20
+
+/** The workloads of a namespace of which connections were seen, but no pod is known any more: they may come back. */
+function goneOf(namespace: string, connections: readonly Connection[], known: readonly Workload[]): string[] {
+  const gone = new Map(
+    connections
+      .filter(({ isDropped }) => !isDropped)
+      .flatMap(({ from, to }) => [workloadOfEnd(from), workloadOfEnd(to)])
+      .filter((one) => one !== null && one.namespace === namespace)
+      .map((one) => [keyOfWorkload(one!), one!]),
+  )
+  for (const one of known) gone.delete(keyOfWorkload(one))
+  // Names of pods seldom come back.
+  const rank = ({ kind }: Workload) => (kind === 'Pod' ? '1' : '0')
+  const sorted = [...gone.values()].map((one) => `${rank(one)}${workloadText(one)}`).sort()
+  const named = sorted.slice(0, MAX_GONE).map((one) => quoted(one.slice(1)))
+  const more = sorted.length - named.length
+  return [...named, ...(more > 0 ? [`+${more} more`] : [])].map(
+    (one) => `${one}: its connections were seen, but no pod of it is known any more`,
+  )
 }
 
 function requireComplete(

@@ -13,7 +13,8 @@ import { DIRECTIONS, summaryOf } from './trial-summary.ts'
 
 const ABOUT =
   'Only the given policies were looked at, not those that are in the cluster, and only connections that were seen: ' +
-  'one that stays open, or that nobody needed yet, is not among them.'
+  'one that stays open, or that nobody needed yet, is not among them, nor is UDP to an address with which the pod had ' +
+  'another connection before, or what an earlier pod with the same address did, too.'
 
 /**
  * Tries policies on the edges of a window, all of them or those of a namespace.
@@ -78,34 +79,39 @@ async function byPods(
   for (const edge of edges) {
     if (slice.isOver) await slice.next()
     const own = pairs.get(edge)
-    judged.push(own === undefined ? edge : trial.byPods(edge, own))
+    judged.push(own === undefined ? edge : await trial.byPods(edge, own, slice))
   }
   return judged
 }
 
-/** Edges between pods and a node that all of these pods ran on. */
-const OWN_NODES = fixed<{ id: string }[]>(`
-  select e.id::text
+/**
+ * Edges between pods and a node that all of these pods ran on, or may have run on: `is_known` is false where the node
+ * of a pod that is gone is not known any more.
+ */
+const OWN_NODES = fixed<{ id: string; is_known: boolean }[]>(`
+  select e.id::text, bool_and(o.node_name is not null) as is_known
   from json_array_elements_text($1::text::json) i(id)
   join flow_edge e on e.id = i.id::uuid
+  join flow_edge_pod r on r.edge_id = e.id
+  left join pod p on p.pod_name = r.pod_name and p.pod_namespace = e.pod_namespace
+  left join lateral (
+    select l.node_name from pod_labels l where l.pod_namespace = e.pod_namespace and l.pod_name = r.pod_name
+    order by l.since desc limit 1) l on true
+  cross join lateral (select coalesce(l.node_name, p.node_name) as node_name) o
   where e.peer_kind = 'node'
-    and exists (select from flow_edge_pod r where r.edge_id = e.id)
-    and not exists (
-      select from flow_edge_pod r
-      left join lateral (
-        select l.node_name from pod_labels l where l.pod_namespace = e.pod_namespace and l.pod_name = r.pod_name
-        order by l.since desc limit 1) l on true
-      where r.edge_id = e.id
-        and not exists (
-          select from pod_address a
-          join pod n on n.pod_name = a.pod_name
-          where a.ip = e.traffic_in_out_ip and n.host_network and n.node_name = l.node_name))`)
+  group by e.id
+  having bool_and(o.node_name is null or exists (
+    select from pod_address a
+    join pod n on n.pod_name = a.pod_name
+    where a.ip = e.traffic_in_out_ip and n.host_network and n.node_name = o.node_name))`)
+const UNKNOWN_NODE = 'on which node a pod that is gone ran is not known any more'
 
-function byOwnNode(edge: JudgedEdge): JudgedEdge {
+function byOwnNode(edge: JudgedEdge, isKnown: boolean): JudgedEdge {
   const sides = edge.sides.map((side) => {
     const reasons = new Set(side.reasons)
     const verdict = judgeOwnNode(side.policies, side.direction, side.attempt, side.verdict, reasons)
-    return { ...side, verdict, reasons: [...reasons] }
+    if (isKnown || verdict === side.verdict) return { ...side, verdict, reasons: [...reasons] }
+    return { ...side, verdict: 'unknown' as const, reasons: [...reasons, UNKNOWN_NODE] }
   })
   return { ...edge, sides, verdict: strictest(sides.map(({ verdict }) => verdict)) }
 }
@@ -116,8 +122,10 @@ async function withOwnNodes(gate: Gate, edges: readonly JudgedEdge[]): Promise<r
   const ids = edges.filter(isOfNode).flatMap(({ edgeIds }) => edgeIds)
   if (ids.length === 0) return edges
   const rows = await gate((sql) => OWN_NODES(sql, JSON.stringify(ids)))
-  const own = new Set(rows.map(({ id }) => id))
-  return edges.map((edge) =>
-    isOfNode(edge) && edge.edgeIds.length > 0 && edge.edgeIds.every((id) => own.has(id)) ? byOwnNode(edge) : edge,
-  )
+  const own = new Map(rows.map(({ id, is_known }) => [id, is_known]))
+  return edges.map((edge) => {
+    const isOwn = isOfNode(edge) && edge.edgeIds.length > 0 && edge.edgeIds.every((id) => own.has(id))
+    const isKnown = edge.edgeIds.every((id) => own.get(id))
+    return isOwn ? byOwnNode(edge, isKnown) : edge
+  })
 }

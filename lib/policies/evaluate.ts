@@ -88,8 +88,24 @@ export function judgeSide(
   if (subject.isHostNetwork === true)
     reasons.add('network plugins differ in whether policies isolate pods on the host network')
   const isSure = subject.isHostNetwork !== true
-  const verdict = isAllowed === true ? 'allowed' : isAllowed === false && isSure ? 'denied' : null
-  return { direction, verdict: verdict ?? byAddress(isolating, direction, attempt), policies: isolating }
+  const judged = isAllowed === true ? 'allowed' : isAllowed === false && isSure ? 'denied' : null
+  const verdict = judged ?? byAddress(isolating, direction, attempt)
+  if (verdict !== 'denied' || !mayBeOwnNode(isolating, direction, attempt, reasons))
+    return { direction, verdict, policies: isolating }
+  reasons.add('a pod on the host network may be on the node of the other end, which is always allowed')
+  return { direction, verdict: 'unknown', policies: isolating }
+}
+
+/** Whether the peer is on the host network, and is allowed what is denied if its node is that of the pod. */
+function mayBeOwnNode(
+  isolating: readonly Policy[],
+  direction: DirectionName,
+  attempt: Attempt,
+  reasons: Reasons,
+): boolean {
+  const peer = peerOf(attempt, direction)
+  const isOnHost = peer.type === 'pod' && peer.isHostNetwork === true
+  return isOnHost && judgeOwnNode(isolating, direction, attempt, 'denied', reasons) !== 'denied'
 }
 
 /**

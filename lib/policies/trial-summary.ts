@@ -39,10 +39,13 @@ export async function summaryOf(
   for (const { verdict, sides } of edges) {
     if (slice.isOver) await slice.next()
     count(all, verdict)
-    for (const policy of new Set(sides.flatMap((side) => side.policies))) {
-      const own = sides.filter((side) => side.policies.includes(policy)).map((side) => side.verdict)
-      count(ofPolicy.get(policy)!, strictest(own))
+    const ofEdge = new Map<Policy, Verdict>()
+    for (const side of sides) {
+      if (slice.isOver) await slice.next()
+      for (const policy of side.policies)
+        ofEdge.set(policy, strictest([side.verdict, ofEdge.get(policy) ?? side.verdict]))
     }
+    for (const [policy, own] of ofEdge) count(ofPolicy.get(policy)!, own)
     if (verdict !== 'unknown') continue
     for (const reason of new Set(sides.flatMap((side) => (side.verdict === 'unknown' ? side.reasons : []))))
       reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
@@ -55,10 +58,7 @@ export async function summaryOf(
   const denied = edges.filter(({ verdict }) => verdict === 'denied')
   const ordered = await sortInSlices(denied, (a, b) => byFlows(a, b) < 0, slice)
   const deniedEdges: Listed[] = []
-  for (const edge of ordered.slice(0, MAX_DENIED)) {
-    if (slice.isOver) await slice.next()
-    deniedEdges.push(deniedEdge(edge))
-  }
+  for (const edge of ordered.slice(0, MAX_DENIED)) deniedEdges.push(await deniedEdge(edge, slice))
   return {
     ...all,
     policies: tried,
@@ -83,12 +83,19 @@ function identityOf(policy: Policy, pods: readonly PodGroup[]) {
 /** The largest first; equal ones in a fixed order. */
 const byFlows = (a: JudgedEdge, b: JudgedEdge): number => b.flows - a.flows || (a.key < b.key ? -1 : 1)
 
-function deniedEdge({ from, to, port, protocol, flows, firstSeenAt, lastNewAt, edgeIds, sides }: JudgedEdge): Listed {
+async function deniedEdge(edge: JudgedEdge, slice: Slice): Promise<Listed> {
+  const { from, to, port, protocol, flows, firstSeenAt, lastNewAt, edgeIds, sides } = edge
+  const denials = new Map<string, Listed['deniedBy'][number]>()
+  for (const side of sides.filter(({ verdict }) => verdict === 'denied')) {
+    if (slice.isOver) await slice.next()
+    const denial = denialOf(side)
+    denials.set(JSON.stringify(denial), denial)
+  }
   return {
     from: sideOf(from),
     to: sideOf(to),
     ...{ port, protocol, flows, firstSeenAt, lastNewAt },
-    deniedBy: unique(sides.filter(({ verdict }) => verdict === 'denied').map(denialOf)),
+    deniedBy: [...denials.values()],
     edgeIds,
   }
 }
@@ -97,8 +104,6 @@ function denialOf({ direction, policies, attempt }: JudgedEdge['sides'][number])
   const { policy, path, why } = nearestMiss(policies, direction, attempt)
   return { direction, document: policy.document, policy: `${policy.namespace}/${policy.name}`, path, why }
 }
-
-const unique = <T>(list: readonly T[]): T[] => [...new Map(list.map((one) => [JSON.stringify(one), one])).values()]
 
 /** An end in the form of the sides of edges. */
 function sideOf(end: End): Listed['from'] {

@@ -100,15 +100,17 @@ export class Trial {
   }
 
   /** An edge, judged by the pods whose flows are stored. Where some of them are denied, `flows` are these. */
-  byPods(edge: JudgedEdge, pairs: readonly PodPair[]): JudgedEdge {
+  async byPods(edge: JudgedEdge, pairs: readonly PodPair[], slice: Slice): Promise<JudgedEdge> {
     const targets = this.#topology.targetsOf(edge)
     const port = targets[0]?.port ?? null
-    const judged = pairs.map(({ from, to, isOnePod, flows }) => {
+    const judged: { readonly flows: number; readonly sides: readonly SideOfEdge[]; readonly verdict: Verdict }[] = []
+    for (const { from, to, isOnePod, flows } of pairs) {
+      if (slice.isOver) await slice.next()
       const sources = from === null ? this.#topology.podsOf(edge.from) : [from]
       const isItself = from === null || to === null ? this.#isOfOnePod(edge) : isOnePod
       const sides = this.#sidesOf(edge.protocol, sources, to === null ? targets : [{ end: to, port }], isItself)
-      return { flows, sides, verdict: strictest(sides.map(({ verdict }) => verdict)) }
-    })
+      judged.push({ flows, sides, verdict: strictest(sides.map(({ verdict }) => verdict)) })
+    }
     const denied = judged.filter(({ verdict }) => verdict === 'denied')
     const sum = (list: readonly { flows: number }[]) => list.reduce((total, { flows }) => total + flows, 0)
     if (denied.length > 0)

@@ -42,6 +42,18 @@ test('a pipeline stops where a policy would deny something, also when its output
   assert.deepEqual(read, { code: 1, out: '', err: '' })
 })
 
+test('workloads that are left out are said, as connections are', async () => {
+  const own = await startShop()
+  await own.sql`delete from pod where pod_name = 'db-0'`
+  for (const output of ['yaml', 'json']) {
+    const { err } = await inProcess(own.url)(['policy', 'generate', '-n', 'shop', '-o', output])
+    assert.match(
+      err,
+      /^left out: shop\/StatefulSet\/db: its connections were seen, but no pod of it is known any more$/m,
+    )
+  }
+})
+
 test('one workload; its answer arrives byte by byte, in both notations', async () => {
   for (const [format, output] of [
     ['kubernetes', 'yaml'],

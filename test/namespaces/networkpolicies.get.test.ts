@@ -75,6 +75,24 @@ test('GET /namespaces/{namespace}/networkpolicies 409: names each workload that 
   assert.match(json.items[0].metadata.annotations['kguardian.dev/notes'], /^LEFT OUT.*Deployment\/twin alone/m)
 })
 
+test('GET /namespaces/{namespace}/networkpolicies 200: names the workloads that were seen, and of which no pod is left', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const pod = (name: string, ip: string, workload: string) =>
+    podOf({ namespace: 'shop', name, ip, workload, labels: { app: name } })
+  const [web, report] = [pod('web', '10.1.0.1', 'Deployment/web'), pod('report', '10.1.0.2', 'CronJob/report')]
+  const flows = [flowOf(web, 'EGRESS', '93.184.216.34', '443'), flowOf(report, 'EGRESS', '93.184.216.34', '443')]
+  await seed(own, [web, report], [], flows)
+  assert.doesNotMatch((await own.get('/namespaces/shop/networkpolicies')).text, /LEFT OUT/)
+  // After DEAD_POD_RETENTION_DAYS; edges stay longer, and the next run comes back.
+  await own.sql`delete from pod where pod_name = 'report'`
+  const { status, text } = await own.get('/namespaces/shop/networkpolicies')
+  assert.deepEqual([status, namesOf(text)], [200, ['default-deny', 'web-deployment']])
+  const says = 'LEFT OUT, and cut off by this policy: shop/CronJob/report: its connections were seen, but no pod of it'
+  assert.ok(text.startsWith(`# ${says} is known any more\n`), text)
+  const { json } = await own.get('/namespaces/shop/networkpolicies?output=json')
+  assert.ok(json.items[0].metadata.annotations['kguardian.dev/notes'].startsWith(says))
+})
+
 test('GET /namespaces/{namespace}/networkpolicies 503: the database cancels the statement', async () => {
   await whileRefused(app.sql, 'flow_edge', async () => assertDatabaseBusy(await get('shop')))
 })

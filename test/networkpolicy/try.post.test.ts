@@ -176,6 +176,46 @@ spec: {endpointSelector: {}, ${spec}}
   })
 })
 
+test('POST /networkpolicy/try 200: pods that are gone may have run on the node that they talked to', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const web = (name: string, ip: string) =>
+    podOf({ namespace: 'shop', name, ip, workload: 'Deployment/web', labels: { app: 'web' }, node: 'node-1' })
+  const node = (name: string, ip: string) =>
+    podOf({ namespace: 'kube-system', name: `proxy-${name}`, ip, node: name, hostNetwork: true })
+  const [living, gone] = [web('web-1', '10.1.0.1'), web('web-0', '10.1.0.2')]
+  const flows = [living, gone].flatMap((pod) => [
+    flowOf(pod, 'INGRESS', '192.168.0.1', '80'),
+    flowOf(pod, 'INGRESS', '192.168.0.2', '81'),
+  ])
+  await seed(own, [living, gone, node('node-1', '192.168.0.1'), node('node-2', '192.168.0.2')], [], flows)
+  const trial = async () => (await own.request('POST', '/networkpolicy/try', { headers: yaml, body: DENY_ALL })).json
+  const denied = ['192.168.0.2 > shop/Deployment/web:81 ingress']
+  const known = await trial()
+  assert.deepEqual([linesOf(known.deniedEdges), known.allowed, known.unknown], [denied, 1, 0])
+  // After DEAD_POD_RETENTION_DAYS; edges stay longer.
+  await own.sql`delete from pod where pod_name = 'web-0'`
+  await own.sql`delete from pod_labels where pod_name = 'web-0'`
+  const later = await trial()
+  assert.deepEqual([linesOf(later.deniedEdges), later.allowed, later.unknown], [denied, 0, 1])
+  assert.match(later.unknownReasons[0].reason, /on which node a pod that is gone ran/)
+})
+
+test('POST /networkpolicy/try 200: an agent on the host network may be on the node of the pod that it scrapes', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const web = podOf({ namespace: 'shop', name: 'web-1', ip: '10.1.0.1', labels: { app: 'web' } })
+  const agent = podOf({
+    ...{ namespace: 'mon', name: 'agent-1', ip: '192.168.0.1', workload: 'DaemonSet/agent', hostNetwork: true },
+  })
+  await seed(
+    own,
+    [web, agent],
+    [],
+    [flowOf(agent, 'EGRESS', '10.1.0.1', '80'), flowOf(web, 'INGRESS', '192.168.0.1', '80')],
+  )
+  const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body: DENY_ALL })
+  assert.deepEqual([json.allowed, json.denied, json.unknown], [1, 0, 1])
+})
+
 test('POST /networkpolicy/try 200: ICMP is unknown to a NetworkPolicy, and its types to Cilium', async () => {
   const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
   const [web, api] = ['web', 'api'].map((name, i) => podOf({ namespace: 'shop', name, ip: `10.1.0.${i + 1}` }))

@@ -84,7 +84,7 @@ function withResolver({ pods, services, connections }: Facts): Facts {
     (workload, n): Connection => ({
       ...{
         from: { type: 'workload', ...workload },
-        to: { type: 'external', ip: '9.9.9.9' },
+        to: { type: 'unresolved', ip: '10.9.9.9' },
         port: '53',
         protocol: 'UDP',
       },

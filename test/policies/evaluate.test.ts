@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { Slice } from '../../lib/event-loop/slices.ts'
 import { judge, type Verdict } from '../../lib/policies/evaluate.ts'
 import type { AddressEnd, EvaluatedEnd, PodEnd } from '../../lib/policies/match.ts'
 import type { Direction, Peer, Policy, PortRange, Rule } from '../../lib/policies/policy.ts'
+import { Trial } from '../../lib/policies/trial.ts'
+import { pods as podsOf, seen } from './generate-facts.ts'
 
 const pod = (namespace: string, app: string | null, more: Partial<PodEnd> = {}): PodEnd => ({
   ...{ type: 'pod', namespace, namespaceLabels: null, labels: app === null ? null : { app }, ips: ['10.0.0.1'] },
@@ -53,6 +56,8 @@ const ingress = (...allow: Rule[]) => [policy({ ingress: isolating(allow) })]
 const cilium = (allow: Rule[], deny: Rule[] = []) =>
   policy({ kind: 'CiliumNetworkPolicy', ingress: isolating(allow, deny) })
 
+const MAY_BE_OWN_NODE = 'a pod on the host network may be on the node of the other end, which is always allowed'
+
 test('an end that no policy isolates allows everything, and both ends have to allow', () => {
   assert.deepEqual(verdict([]), ['allowed'])
   assert.deepEqual(verdict([policy({ namespace: 'other', ingress: isolating([]) })]), ['allowed'])
@@ -95,7 +100,7 @@ test('a port that a pod on the host network names is unknown by that name', () =
   ]
   const of = (port: number | string) => verdict(egress(port), { from: pod('shop', 'web'), to: node, port: 9100 })
   assert.deepEqual(of('metrics'), ['unknown', 'network plugins differ in whether nodes have named ports'])
-  assert.deepEqual(of('http'), ['denied'])
+  assert.deepEqual(of('http'), ['unknown', MAY_BE_OWN_NODE])
   assert.deepEqual(of(9100), ['allowed'])
 })
 
@@ -228,6 +233,16 @@ test('a rule of layer 7 and a peer that cannot be told are unknown only where no
   assert.deepEqual(verdict(ingress(rule([pods('api')], null, 'rules of layer 7'), rule([pods('api')]))), ['allowed'])
 })
 
+test('a pod on the host network may be on the node of the other end, which only Cilium denies it', () => {
+  const host = pod('mon', 'agent', { isHostNetwork: true })
+  assert.deepEqual(verdict(ingress(), { from: host }), ['unknown', MAY_BE_OWN_NODE])
+  assert.deepEqual(verdict([cilium([])], { from: host }), ['unknown', MAY_BE_OWN_NODE])
+  assert.deepEqual(verdict([cilium([], [rule([{ kind: 'nodes' }])])], { from: host }), ['denied'])
+  const egress = { subject: app('api'), egress: isolating([]) }
+  assert.deepEqual(verdict([policy(egress)], { to: host }), ['unknown', MAY_BE_OWN_NODE])
+  assert.deepEqual(verdict([policy({ ...egress, kind: 'CiliumNetworkPolicy' })], { to: host }), ['denied'])
+})
+
 test('pods on the host network, pods that are gone and unknown endpoints are never denied for sure', () => {
   const host = pod('shop', 'web', { isHostNetwork: true })
   assert.equal(verdict(ingress(), { to: host })[0], 'unknown')
@@ -242,4 +257,32 @@ test('pods on the host network, pods that are gone and unknown endpoints are nev
   assert.equal(verdict(egress(rule([block('10.0.0.0/8')])), { to: address('unknown', null) })[0], 'unknown')
   assert.deepEqual(verdict(egress(rule(null, [tcp(6443)])), { to: address('unknown', null), port: 6443 }), ['allowed'])
   assert.deepEqual(verdict(egress(rule(null, [tcp(443)])), { to: address('unknown', null), port: 6443 }), ['denied'])
+})
+
+test('a trial that looks at thousands of pods lets other requests run between any two', async () => {
+  let pauses = 0
+  class Eager extends Slice {
+    override get isOver() {
+      pauses++
+      return true
+    }
+  }
+  const policies = [policy({ ingress: isolating([rule([block('10.9.0.0/16')])]) })]
+  const facts = {
+    pods: ['web', 'api'].map((name) =>
+      podsOf(`shop/Deployment/${name}`, { app: name }, { ips: ['10.9.0.1', '10.8.0.1'] }),
+    ),
+    services: [],
+    connections: [seen('shop/Deployment/api > shop/Deployment/web 80', { flows: 2 })],
+  }
+  const trial = new Trial(policies, facts)
+  const [edge] = await trial.edges()
+  const from = (ip: string) => ({
+    from: pod('shop', 'api', { ips: [ip] }),
+    to: pod('shop', 'web'),
+    isOnePod: false,
+    flows: 1,
+  })
+  const judged = await trial.byPods(edge!, [from('10.9.0.1'), from('10.8.0.1')], new Eager())
+  assert.deepEqual([judged.verdict, judged.flows, pauses], ['denied', 1, 2])
 })

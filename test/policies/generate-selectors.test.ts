@@ -11,7 +11,10 @@ const own = (labels: Labels, more: Partial<PodGroup> = {}) => pods(OWN, labels, 
 const other = (labels: Labels, more: Partial<PodGroup> = {}) => pods('shop/Deployment/other', labels, more)
 
 async function selected(...groups: PodGroup[]) {
-  const { manifest, notes } = await make(OWN, { pods: groups, connections: [seen(`${OWN} > external 9.9.9.9 53/UDP`)] })
+  const { manifest, notes } = await make(OWN, {
+    pods: groups,
+    connections: [seen(`${OWN} > unresolved 10.9.9.9 53/UDP`)],
+  })
   const { podSelector } = manifest.spec as { podSelector: { matchLabels: Labels } }
   return { labels: podSelector.matchLabels, notes }
 }

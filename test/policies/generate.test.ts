@@ -10,7 +10,7 @@ import { jsonOf, make, pods, seen, service, yamlOf } from './generate-facts.ts'
 const WEB = pods('shop/Deployment/web', { app: 'web' }, { selectorLabels: { app: 'web' } })
 const API = pods('shop/Deployment/api', { app: 'api' }, { selectorLabels: { app: 'api' }, namedPorts: { http: 8080 } })
 /** A resolver, so that the usual rule is not added. */
-const RESOLVER = seen('shop/Deployment/web > external 9.9.9.9 53/UDP')
+const RESOLVER = seen('shop/Deployment/web > unresolved 10.9.9.9 53/UDP')
 
 interface Spec {
   readonly ingress?: readonly object[]
@@ -26,7 +26,7 @@ async function web(facts: Partial<Facts>, options: Partial<MakeOptions> = {}) {
     options,
   )
   const { ingress = [], egress = [] } = manifest.spec as Spec
-  return { ingress, egress: egress.filter((one) => !JSON.stringify(one).includes('9.9.9.9/32')), notes, gaps }
+  return { ingress, egress: egress.filter((one) => !JSON.stringify(one).includes('10.9.9.9/32')), notes, gaps }
 }
 const to = (text: string) => seen(`shop/Deployment/web > ${text}`)
 const from = (text: string) => {
@@ -58,7 +58,7 @@ test('pods on the host network between their runs are still nodes', async () => 
   assert.deepEqual(ingress, [{ from: [{ ipBlock: { cidr: '192.168.0.7/32' } }], ports: [tcp(80)] }])
   const { gaps } = await make('mon/CronJob/scan', {
     pods: [scan],
-    connections: [seen('mon/CronJob/scan > external 9.9.9.9 53/UDP')],
+    connections: [seen('mon/CronJob/scan > unresolved 10.9.9.9 53/UDP')],
   })
   assert.deepEqual(gaps, ['it uses the host network, where most network plugins apply no policy'])
 })
@@ -269,6 +269,20 @@ test('a service whose selector Cilium ignores: the workloads behind it, with a n
   assert.deepEqual((await web(known)).egress, [{ to: [{ podSelector: { matchLabels: name } }], ports: [tcp(5432)] }])
 })
 
+test('a service whose selector is another one after the next revision: the workloads behind it, with a note', async () => {
+  const hash = { 'rollouts-pod-template-hash': 'f6d8' }
+  const api = pods('shop/Rollout/api', { app: 'api', ...hash }, { selectorLabels: { app: 'api' } })
+  const known = {
+    pods: [WEB, api],
+    services: [service('shop/api', { app: 'api', ...hash }, '80:http')],
+    connections: [to('service shop/api 80')],
+  }
+  const { egress, notes } = await web(known)
+  assert.deepEqual(egress, [{ to: [{ podSelector: { matchLabels: { app: 'api' } } }], ports: [tcp('http')] }])
+  const says = 'egress to service shop/api: labels of its selector change with a revision or a version'
+  assert.deepEqual(notes, [`${says}: all pods of shop/Rollout/api are allowed`])
+})
+
 test('an address never stands for the labels of pods, which have another one after a restart', async () => {
   const db = pods('shop/StatefulSet/db', { app: 'db' }, { selectorLabels: { app: 'db' }, ips: ['10.1.0.5'] })
   for (const [cidr, block, ip] of [
@@ -379,7 +393,7 @@ test('the usual rule for a resolver: as its service says, or of the usual labels
   const usual = async (...services: Facts['services']) => {
     const connections = [to('external 1.1.1.1 443')]
     const { manifest, notes } = await make('shop/Deployment/web', { pods: [WEB], services, connections })
-    assert.match(notes.join(), /a resolver was not seen/)
+    assert.match(notes.join(), /a resolver of the cluster was not seen/)
     return JSON.stringify((manifest.spec as Spec).egress)
   }
   assert.match(await usual(), /"k8s-app":"kube-dns".*\{"protocol":"TCP","port":53\},\{"protocol":"UDP","port":53\}/)
@@ -392,7 +406,10 @@ test('a resolver that was seen over TCP alone: UDP, which may not have been stor
   const services = [service('kube-system/kube-dns', { 'k8s-app': 'kube-dns' }, '53/UDP:53', '53/TCP:53')]
   const of = (...connections: Connection[]) => make('shop/Deployment/web', { pods: [WEB], services, connections })
   const overTcp = await of(to('service kube-system/kube-dns 53'))
-  assert.match(overTcp.notes.join(), /egress to a resolver was not seen over UDP: the usual rule .* is added/)
+  assert.match(
+    overTcp.notes.join(),
+    /egress to a resolver of the cluster was not seen over UDP: the usual rule for it is added/,
+  )
   const [rule, ...others] = (overTcp.manifest.spec as Spec).egress as { ports: unknown }[]
   assert.deepEqual([rule!.ports, others], [[tcp(53), { protocol: 'UDP', port: 53 }], []])
   assert.deepEqual(

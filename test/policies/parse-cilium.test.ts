@@ -234,6 +234,9 @@ test('CiliumNetworkPolicy: labels that Cilium ignores by default may select a po
     judge([one], { from: podOf(from), to: podOf(to), port: 80, protocol: 'TCP' }).verdict
   const verdicts = [verdict('web', 'api'), verdict('api', 'web'), verdict('api', 'api')]
   assert.deepEqual(verdicts, ['unknown', 'unknown', 'allowed'])
+  const open = { endpointSelector, enableDefaultDeny: { ingress: false }, ingress: [{ fromEntities: ['all'] }] }
+  const { ingress } = await parsed(open)
+  assert.equal(ingress!.isWithoutDefaultDeny, true, 'whichever pods it selects, it isolates none')
 })
 
 test('CiliumNetworkPolicy: blocks', async () => {

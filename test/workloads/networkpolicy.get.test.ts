@@ -179,6 +179,50 @@ test('GET /workloads/{namespace}/{kind}/{name}/networkpolicy 200: a pod whose wo
   assert.ok(rulesOf(json).includes('egress 93.184.216.34/32:443/TCP'))
 })
 
+test('GET /workloads/{namespace}/{kind}/{name}/networkpolicy 200: says that some connections are never stored', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const pod = (name: string, workload: string, more = {}) =>
+    podOf({ namespace: 'shop', name, ip: '10.1.0.1', workload, labels: { app: name }, more })
+  const agent = podOf({ namespace: 'mon', name: 'agent-1', ip: '192.168.0.1', hostNetwork: true })
+  const web = pod('web', 'Deployment/web')
+  const ofWeb = (port: string, protocol: string) =>
+    flowOf(web, 'EGRESS', '192.168.0.1', port, { ip_protocol: protocol, decision: 'ALLOW' })
+  await seed(own, [agent, web], [], [ofWeb('8126', 'TCP'), ofWeb('8125', 'UDP')])
+  const { text } = await own.get('/workloads/shop/Deployment/web/networkpolicy?direction=egress')
+  assert.match(text, /port: 8126/)
+  assert.doesNotMatch(text, /8125/)
+  assert.match(text, /^# .*UDP of a pod to an address with which it had another connection\n# before/m)
+
+  const report = pod('report', 'CronJob/report', { started_at: daysAgo(1) })
+  const flow = flowOf(report, 'EGRESS', '192.168.0.1', '8126', { time_stamp: daysAgo(0, '00:00:00') })
+  await seed(own, [{ ...web, is_dead: true }, report], [], [flow])
+  const refused = await own.get('/workloads/shop/CronJob/report/networkpolicy')
+  assert.match(refused.text, /^refused: shop\/CronJob\/report: nothing was observed$/m)
+  const made = await own.get('/workloads/shop/CronJob/report/networkpolicy?acknowledgePartial=true')
+  assert.match(made.text, /^# .*a connection that an earlier pod with the same address had, too\.$/m)
+})
+
+test('GET /workloads/{namespace}/{kind}/{name}/networkpolicy 200: a public resolver is none of the cluster', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  const pod = (name: string, more = {}) =>
+    podOf({ namespace: 'shop', name, ip: '10.1.0.1', workload: `Deployment/${name}`, labels: { app: name }, more })
+  const dns = (of: ReturnType<typeof podOf>, ip: string, day: number) =>
+    flowOf(of, 'EGRESS', ip, '53', { ip_protocol: 'UDP', time_stamp: daysAgo(day) })
+  const [before, certs] = [pod('before'), pod('certs', { started_at: daysAgo(9) })]
+  const kubeDns = serviceOf('kube-system', 'kube-dns', '10.96.0.10', {
+    selector: { 'k8s-app': 'kube-dns' },
+    ports: [{ port: 53, protocol: 'UDP', targetPort: 53 }],
+  })
+  await seed(own, [before], [kubeDns], [dns(before, '10.96.0.10', 10)])
+  // The first flow is stored as one of the earlier pod with this address.
+  await seed(own, [{ ...before, is_dead: true }, certs], [], [dns(certs, '10.96.0.10', 8), dns(certs, '8.8.8.8', 8)])
+  const { json } = await own.get('/workloads/shop/Deployment/certs/networkpolicy?output=json&direction=egress')
+  assert.ok(
+    rulesOf(json).some((one) => /kube-system\/kube-dns.*53\/UDP/.test(one)),
+    rulesOf(json).join(),
+  )
+})
+
 test('GET /workloads/{namespace}/{kind}/{name}/networkpolicy 200: a service with two workloads behind it is ingress of both', async () => {
   const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
   const track = (name: string, ip: string) =>

@@ -8,13 +8,13 @@ const PORT = 53
 
 /**
  * The protocols over which a resolver was seen: something on port 53, a service of that port, or pods that call their
- * port `dns`.
+ * port `dns`. A public one answers no names of the cluster.
  */
 export const resolverProtocols = (pairs: readonly Pair[], pods: Pods): ReadonlySet<string> =>
   new Set(
     pairs
       .flatMap(({ connections }) => connections)
-      .filter((one) => one.port === String(PORT) || isNamedDns(one, pods))
+      .filter((one) => one.to.type !== 'external' && (one.port === String(PORT) || isNamedDns(one, pods)))
       .map(({ protocol }) => protocol),
   )
 

@@ -8,6 +8,8 @@ import { directionsOf, type MadePolicy, type MakeOptions } from './policy.ts'
 const UNKNOWABLE = [
   'The broker cannot know whether the network plugin enforces policies, which labels namespaces have beside',
   'their name, and which policies are in the cluster already. Try it first: POST /networkpolicy/try.',
+  'Two things are stored once and may be missing: UDP of a pod to an address with which it had another connection',
+  'before, and a connection that an earlier pod with the same address had, too.',
 ]
 
 /** The policy that denies what no other one of the namespace allows. */

@@ -24,6 +24,12 @@ const UNSTABLE_PREFIXES = ['batch.kubernetes.io/', 'job-completion-index']
 
 const isStable = (key: string): boolean => !UNSTABLE.has(key) && !UNSTABLE_PREFIXES.some((one) => key.startsWith(one))
 
+/** Labels of one pod of a StatefulSet, which the next pod of its name has, too. */
+const OF_POD = ['statefulset.kubernetes.io/pod-name', 'apps.kubernetes.io/pod-index']
+
+/** Whether a service that selects pods by a label selects others, by another value, after the next revision. */
+export const isOfRevision = (key: string): boolean => !isStable(key) && !OF_POD.includes(key)
+
 /** Whether the API server accepts a label in a selector. It refuses an object with any other one as a whole. */
 export const isValidLabel = ([key, value]: readonly [string, string]): boolean => isLabelKey(key) && isLabelValue(value)
 

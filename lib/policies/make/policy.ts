@@ -117,7 +117,7 @@ export class PolicyMaker {
     // A flow of UDP is not stored where one of TCP with the same address and port came before it.
     if (direction === 'ingress' || seen.has('UDP')) return rulesOf(pairs)
     const over = seen.size > 0 ? ' over UDP' : ''
-    notes.add('dns', `egress to a resolver was not seen${over}: the usual rule for the one of the cluster is added`)
+    notes.add('dns', `egress to a resolver of the cluster was not seen${over}: the usual rule for it is added`)
     return rulesOf([...pairs, ...usualResolver(this.#facts.services)])
   }
 

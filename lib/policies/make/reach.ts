@@ -4,7 +4,7 @@ import { type Connection, type End, numberOfPort, type PodGroup, type Service } 
 import { isIgnoredByCilium } from '../parse/cilium-labels.ts'
 import { isLabelValue, isPortName } from '../parse/fields.ts'
 import { type Pods, present, workloadText } from '../pods.ts'
-import { isValidLabel, selectionOf } from './labels.ts'
+import { isOfRevision, isValidLabel, selectionOf } from './labels.ts'
 import { blocks, type RulePeer, type RulePort } from './peers.ts'
 import { listed } from './widen.ts'
 
@@ -114,7 +114,9 @@ export class Reach {
       return nothing('its selector is none of Kubernetes')
     const groups = present(this.#pods.withAll(namespace, selector))
     if (this.#wanted.format === 'cilium' && Object.keys(selector).some(isIgnoredByCilium))
-      return this.#workloadsBehind(groups, port)
+      return this.#workloadsBehind(groups, port, 'Cilium ignores labels of its selector')
+    if (Object.keys(selector).some(isOfRevision))
+      return this.#workloadsBehind(groups, port, 'labels of its selector change with a revision or a version')
     const onHost = groups.filter(isOnHost)
     const peer: RulePeer = { type: 'pods', namespace, labels: selector, isService: true, others: [] }
     const found = onHost.map((group) => this.#onHost(group, port))
@@ -127,13 +129,12 @@ export class Reach {
     }
   }
 
-  /** The workloads of pods behind a service, where Cilium ignores labels of its selector. */
-  #workloadsBehind(groups: readonly PodGroup[], port: RulePort): Found {
-    const ignored = 'Cilium ignores labels of its selector'
-    if (groups.length === 0) return nothing(`${ignored}, and no pod behind it is known`)
+  /** The workloads of pods behind a service, and why its selector is not used. */
+  #workloadsBehind(groups: readonly PodGroup[], port: RulePort, why: string): Found {
+    if (groups.length === 0) return nothing(`${why}, and no pod behind it is known`)
     const workloads = new Map(groups.map(({ workload }) => [workloadText(workload), workload]))
     const found = [...workloads.values()].map((one) => this.#peersOf({ type: 'workload', ...one }))
-    const note = `${ignored}: all pods of ${listed([...workloads.keys()].map(quoted).sort())} are allowed`
+    const note = `${why}: all pods of ${listed([...workloads.keys()].map(quoted).sort())} are allowed`
     return {
       reached: found.flatMap(({ peers }) => peers.map((peer) => ({ peer, port }))),
       faults: found.flatMap(({ faults }) => faults),

@@ -53,6 +53,7 @@ const whereSelected = (direction: Direction | null, unknown: string | null, { pa
   if (direction === null || unknown === null) return direction
   const uncertain = (rules: readonly Rule[]) => rules.map((one) => ({ ...one, unknown }))
   return {
+    ...direction,
     allow: uncertain([...direction.allow, { path, peers: null, ports: null, unknown }]),
     deny: uncertain(direction.deny),
   }

@@ -20,8 +20,8 @@ interface Flags extends ConnectionFlags {
   readonly printRequest?: boolean
 }
 
-/** Connections that were seen and the policies do not allow, as comments of YAML or notes say. */
-const LEFT_OUT = /^(?:# (?:NOTE: )?)?(?:LEFT OUT: |(?=dropped, so not allowed))(.*)$/gm
+/** Workloads without a policy, and connections that were seen and not allowed, as comments of YAML or notes say. */
+const LEFT_OUT = /^(?:# (?:NOTE: )?)?(?:LEFT OUT(?:, and cut off by this policy)?: |(?=dropped, so not allowed))(.*)$/gm
 
 async function generate(this: CliContext, flags: Flags, workload?: string): Promise<void> {
   const { format, direction, since, minDays, cidr, output = 'yaml', acknowledgePartial, out } = flags

@@ -147,7 +147,8 @@ function Made({ isBounded, reading, onLine }: MadeProps) {
       <p class="faint">
         It allows what was seen, and no more. {isBounded && LONG_LIVED} No broker can know whether the network plugin
         enforces policies, which labels namespaces have beside their name, and which policies are in the cluster
-        already.
+        already. UDP to an address with which a pod had another connection before may be missing, and so may a
+        connection that an earlier pod with the same address had, too.
       </p>
     </>
   )
