@@ -1894,6 +1894,8 @@ function public.is_executable_changed(stored_path_complete boolean, stored_sourc
       boolean, source text, origin text, first_seen timestamp without time zone, last_seen timestamp without time zone)
       returns boolean language sql immutable parallel safe
 
+function public.is_from_outside(e flow_edge) returns boolean language sql immutable parallel safe
+
 function public.is_heartbeat_current(last_heartbeat timestamp without time zone, heartbeat_secs bigint) returns boolean
       language sql stable parallel safe
 

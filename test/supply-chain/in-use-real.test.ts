@@ -709,3 +709,37 @@ test('an EPSS of exactly the threshold counts, in tiers and in the filter of bot
     }
   await pass()
 })
+
+test('what reached a living pod from outside long ago counts, since it reports a flow once', async () => {
+  const digest = newDigest()
+  const [namespace, other] = [newNamespace(), newNamespace()]
+  const n = ++pods
+  const at = (ip: number) => `10.62.${n}.${ip}`
+  const serves = (name: string, ip: number) =>
+    podOf({
+      ...{ namespace, name: `${name}-${n}`, ip: at(ip), workload: `Deployment/${name}` },
+      more: { containers: [container('main', digest)] },
+    })
+  const caller = podOf({ namespace: other, name: `caller-${n}`, ip: at(1) })
+  const own = podOf({ namespace, name: `own-${n}`, ip: at(2) })
+  const served = { living: serves('living', 11), dead: serves('dead', 12), recreated: serves('recreated', 13) }
+  for (const pod of [caller, own, ...Object.values(served)]) await sends('/pod/spec', pod)
+  for (const pod of Object.values(served))
+    await sends('/pod/traffic/batch', [
+      flowOf(pod, 'INGRESS', at(1), '8080', { time_stamp: daysAgo(20) }),
+      flowOf(pod, 'INGRESS', at(2), '8080', { time_stamp: daysAgo(2) }),
+    ])
+  await sends('/pod/spec', { ...served.dead, is_dead: true })
+  await sends('/pod/spec', { ...served.recreated, started_at: daysAgo(3) })
+  await pass()
+  const exposures = await app.sql`
+    select workload_name, exposure from container_use where image_digest = ${digest} order by workload_name`
+  assert.deepEqual(
+    exposures.map(({ workload_name, exposure }) => [workload_name, exposure]),
+    [
+      ['dead', 'internal'],
+      ['living', 'exposed'],
+      ['recreated', 'internal'],
+    ],
+  )
+})
