@@ -1970,6 +1970,8 @@ function public.merged_value(posted anyelement, stored anyelement, is_other bool
 function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint)
       language sql stable parallel safe
 
+function public.names_decided_on() returns TABLE(name text) language sql stable parallel safe
+
 function public.names_of_vulns(vulns text[]) returns TABLE(vuln_id text, name text) language sql stable parallel safe
 
 function public.network_exposure(namespaces text[], kinds text[], names text[], since timestamp without time zone)
