@@ -527,6 +527,22 @@ test('POST /vex 200: the architecture of a product is one platform of an index',
   assert.deepEqual(await shown(), [true, true, true, true, true, true, 3])
 })
 
+test('POST /vex 200: the architecture of a product is that of a platform whose own report lists the platforms', async () => {
+  const { digest: amd64, id } = await affected(app)
+  const [arm64, index] = [newDigest(), newDigest()]
+  await storeFindings(app, amd64, 'db-matcher', [finding(id)], {
+    ...{ digest_kind: 'manifest', index_digest: index },
+    platform_manifests: { 'linux/amd64': amd64, 'linux/arm64': arm64 },
+  })
+  await refresh(app)
+  const shown = async () => [(await findingsOf(app, amd64))[0].decided, (await listed(app, id)).decidedWorkloads]
+  const document = openVex([statement(id, [`${oci(index)}&arch=amd64`])])
+  await stored(document)
+  assert.deepEqual(await shown(), [true, 1])
+  await stored({ ...document, version: 2, statements: [statement(id, [`${oci(index)}&arch=arm64`])] })
+  assert.deepEqual(await shown(), [false, 0])
+})
+
 test('POST /vex 200: of two versions at once the newer holds', async () => {
   const [digest, id] = [newDigest(), newCve()]
   const document = openVex([statement(id, [digest])])
