@@ -45,6 +45,20 @@ test('a report in which the package has another URL is counted again', async () 
   assert.deepEqual(await decidedIn(one), [true, 1])
 })
 
+test('a decision under an alias that no report names any more is not counted', async () => {
+  const alias = `GHSA-aaaa-bbbb-${String(process.pid).padStart(8, '0')}`
+  const one = await affected(app, { aliases: [alias] })
+  await refresh(app)
+  await decide(app, alias)
+  assert.deepEqual(await decidedIn(one), [true, 1])
+  await storeFindings(app, one.digest, 'registry', [finding(one.id)])
+  await refresh(app)
+  await sql`update cve_alias set told_at = told_at - interval '3 days' where alias = ${alias}`
+  await refresh(app)
+  await refresh(app)
+  assert.deepEqual(await decidedIn(one), [false, 0])
+})
+
 test('a report that names the index of an image, or no longer does, is counted again', async () => {
   const one = await affected(app)
   const index = newDigest()
