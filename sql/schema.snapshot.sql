@@ -1437,6 +1437,7 @@ table public.vex_alias
   vuln_id text collate "C" not null
   constraint vex_alias_pkey PRIMARY KEY (document_id, alias, vuln_id)
   CREATE INDEX vex_alias_by_alias ON public.vex_alias USING btree (alias, vuln_id)
+  CREATE INDEX vex_alias_by_vuln ON public.vex_alias USING btree (vuln_id, alias)
   CREATE UNIQUE INDEX vex_alias_pkey ON public.vex_alias USING btree (document_id, alias, vuln_id)
 
 table public.vex_document

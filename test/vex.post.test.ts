@@ -476,6 +476,21 @@ test('POST /vex 200: a statement holds for findings under each of its ids', asyn
   }
 })
 
+test('POST /vex 200: what one document says holds, and is counted, for findings under the alias that another has', async () => {
+  const [name, alias] = [newCve(), `GHSA-zzzz-${newCve()}`]
+  const { digest } = await affected(app)
+  await storeFindings(app, digest, 'registry', [finding(alias)])
+  await refresh(app)
+  await stored(openVex([{ ...statement(name, [newDigest()]), vulnerability: { name, aliases: [alias] } }]))
+  const shown = async () => [(await findingsOf(app, digest))[0].decided, (await listed(app, alias)).decidedWorkloads]
+  assert.deepEqual(await shown(), [false, 0])
+  const document = openVex([statement(name, [digest])])
+  await stored(document)
+  assert.deepEqual(await shown(), [true, 1])
+  await stored({ ...document, version: 2, statements: [] })
+  assert.deepEqual(await shown(), [false, 0])
+})
+
 test('POST /vex 200: an alias that statements about two vulnerabilities have is neither', async () => {
   const [one, other, advisory] = [newCve(), newCve(), `DSA-${newCve()}`]
   const { digest } = await affected(app)
