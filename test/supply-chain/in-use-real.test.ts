@@ -722,7 +722,10 @@ test('what reached a living pod from outside long ago counts, since it reports a
     })
   const caller = podOf({ namespace: other, name: `caller-${n}`, ip: at(1) })
   const own = podOf({ namespace, name: `own-${n}`, ip: at(2) })
-  const served = { living: serves('living', 11), dead: serves('dead', 12), recreated: serves('recreated', 13) }
+  const served = {
+    ...{ living: serves('living', 11), dead: serves('dead', 12), recreated: serves('recreated', 13) },
+    shared: serves('shared', 14),
+  }
   for (const pod of [caller, own, ...Object.values(served)]) await sends('/pod/spec', pod)
   for (const pod of Object.values(served))
     await sends('/pod/traffic/batch', [
@@ -731,6 +734,8 @@ test('what reached a living pod from outside long ago counts, since it reports a
     ])
   await sends('/pod/spec', { ...served.dead, is_dead: true })
   await sends('/pod/spec', { ...served.recreated, started_at: daysAgo(3) })
+  const { pod_name: name } = served.shared
+  await sends('/pod/spec', podOf({ namespace: other, name, ip: at(24), more: { started_at: daysAgo(3) } }))
   await pass()
   const exposures = await app.sql`
     select workload_name, exposure from container_use where image_digest = ${digest} order by workload_name`
@@ -740,6 +745,7 @@ test('what reached a living pod from outside long ago counts, since it reports a
       ['dead', 'internal'],
       ['living', 'exposed'],
       ['recreated', 'internal'],
+      ['shared', 'exposed'],
     ],
   )
 })

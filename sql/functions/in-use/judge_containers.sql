@@ -46,7 +46,7 @@ as $$
       and e.pod_namespace = any (array(select distinct l.pod_namespace from looked l))
     group by 1, 2, 3),
   -- A living pod never reports a flow twice, so an older flow of one that may live counts, too. A pod that started
-  -- later, under the same name, is another one; clocks may differ.
+  -- later, under the same name, is another one; clocks may differ. One of another namespace hides whether it lives.
   reachable as materialized (
     select w.*
     from (select l.pod_namespace, l.workload_kind, l.workload_name from looked l
@@ -61,7 +61,8 @@ as $$
           cross join lateral (
             select from pod o
             where o.pod_name = p.pod_name and (not o.is_dead or o.swept_at is not null)
-              and coalesce(o.started_at <= p.last_new_at + interval '1 hour', true)
+              and (o.pod_namespace is distinct from e.pod_namespace
+                   or coalesce(o.started_at <= p.last_new_at + interval '1 hour', true))
             offset 0) o
           where p.edge_id = e.id offset 0)
       offset 0)),
