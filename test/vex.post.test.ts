@@ -166,6 +166,19 @@ test('POST /vex 200: products by purl, by digest and by hash, repositories, and 
   }
 })
 
+test('POST /vex 200: of two statements of one time about one product the one that work is left shows', async () => {
+  const { digest, id } = await affected(app)
+  await refresh(app)
+  const states = ['exploitable', 'not_affected']
+  for (const order of [states, states.toReversed()]) {
+    const document = cycloneDx(order.map((state) => ({ id, analysis: { state }, affects: [{ ref: digest }] })))
+    await stored(document)
+    const [{ decision, decided }] = await findingsOf(app, digest)
+    assert.deepEqual([decision.decision, decided, (await listed(app, id)).decidedWorkloads], ['affected', false, 0])
+    await stored({ ...document, version: 2, vulnerabilities: [] })
+  }
+})
+
 test('POST /vex 200: the references of CycloneDX: components, the image of the document, links to other documents', async () => {
   const digest = newDigest()
   const component = { 'bom-ref': 'the-image', type: 'container', name: 'app', version: digest }
