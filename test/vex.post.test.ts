@@ -179,6 +179,23 @@ test('POST /vex 200: of two statements of one time about one product the one tha
   }
 })
 
+test('POST /vex 200: what CycloneDX says of one component does not hold for another one without an analysis', async () => {
+  const { digest, id } = await affected(app)
+  const component = { 'bom-ref': 'project', type: 'container', name: 'app', purl: oci(digest) }
+  const affects = [{ ref: 'project' }]
+  const analysed = { id, analysis: { state: 'not_affected' }, affects }
+  const document = cycloneDx([analysed, { id, affects }], { metadata: { component } })
+  const { statements } = await stored(document)
+  const ignored = { outcome: 'ignored', decisions: 0, vulnerability: id }
+  assert.deepEqual(statements, [
+    { statement: 0, ...ignored, ignored: [{ reason: 'no_analysis', product: 'project' }] },
+    { statement: 1, ...ignored, ignored: [{ reason: 'no_analysis', product: null }] },
+  ])
+  assert.equal((await findingsOf(app, digest))[0].decided, false)
+  await stored({ ...document, version: 2, vulnerabilities: [analysed, { id: newCve(), affects }] })
+  assert.equal((await findingsOf(app, digest))[0].decided, true)
+})
+
 test('POST /vex 200: the references of CycloneDX: components, the image of the document, links to other documents', async () => {
   const digest = newDigest()
   const component = { 'bom-ref': 'the-image', type: 'container', name: 'app', version: digest }

@@ -1,4 +1,4 @@
--- Counts the listed vulnerabilities again that decisions under these names, in upper case, are about, also by the aliases
+-- Counts the listed vulnerabilities again that decisions under these names, in upper case, are about, also by aliases
 -- of VEX documents; of more than `max_counted` the job counts them in its next pass, since that may take longer than a
 -- statement. The caller has the lock of decisions, so that no pass counts without these and then forgets the news.
 drop function if exists count_decided_under(text[]);
