@@ -1884,6 +1884,8 @@ function public.images_with(names text[]) returns TABLE(image_digest text) langu
 
 function public.inet_of(address text) returns inet language sql immutable parallel safe
 
+function public.ingress_edges(namespace text, kind text, name text) returns SETOF flow_edge language sql stable
+
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb,
       pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 

@@ -34,14 +34,17 @@ as $$
       where r.pod_namespace = l.pod_namespace and r.workload_kind = l.workload_kind
         and r.workload_name = l.workload_name)),
   reached as materialized (
-    select e.pod_namespace, coalesce(e.pod_workload_kind, 'Pod') as workload_kind,
-           coalesce(e.pod_workload_name, e.pod_name) as workload_name,
+    select e.pod_namespace, coalesce(e.pod_workload_kind, o.workload_kind, 'Pod') as workload_kind,
+           coalesce(e.pod_workload_name, o.workload_name, e.pod_name) as workload_name,
            case
              when bool_or(is_from_outside(e)) then 'exposed'
              when bool_or(e.peer_kind is null) then null
              when bool_or(e.peer_kind = 'node') then 'node_only'
              else 'internal' end as exposure
     from flow_edge e
+    -- Of flows that were stored before the workload of the pod was known.
+    left join lateral pod_of_flow(case when e.pod_workload_name is null then e.pod_name end) o
+      on o.pod_namespace = e.pod_namespace
     where e.traffic_type = 'INGRESS' and e.last_new_at >= now() at time zone 'utc' - interval '168 hours'
       and e.pod_namespace = any (array(select distinct l.pod_namespace from looked l))
     group by 1, 2, 3),
@@ -53,9 +56,8 @@ as $$
           except
           select r.pod_namespace, r.workload_kind, r.workload_name from reached r where r.exposure = 'exposed') w
     where exists (
-      select from flow_edge e
-      where e.pod_namespace = w.pod_namespace and e.pod_workload_kind = w.workload_kind
-        and e.pod_workload_name = w.workload_name and e.traffic_type = 'INGRESS' and is_from_outside(e)
+      select from ingress_edges(w.pod_namespace, w.workload_kind, w.workload_name) e
+      where is_from_outside(e)
         and exists (
           select from flow_edge_pod p
           cross join lateral (
