@@ -1437,6 +1437,7 @@ table public.vex_alias
   vuln_id text collate "C" not null
   constraint vex_alias_pkey PRIMARY KEY (document_id, alias, vuln_id)
   CREATE INDEX vex_alias_by_alias ON public.vex_alias USING btree (alias, vuln_id)
+  CREATE INDEX vex_alias_by_vuln ON public.vex_alias USING btree (vuln_id, alias)
   CREATE UNIQUE INDEX vex_alias_pkey ON public.vex_alias USING btree (document_id, alias, vuln_id)
 
 table public.vex_document
@@ -1883,6 +1884,8 @@ function public.images_with(names text[]) returns TABLE(image_digest text) langu
 
 function public.inet_of(address text) returns inet language sql immutable parallel safe
 
+function public.ingress_edges(namespace text, kind text, name text) returns SETOF flow_edge language sql stable
+
 function public.is_container_changed(w workload_container, container_kind text, image_ref text, security_context jsonb,
       pod_security jsonb, state text, state_reason text) returns boolean language sql stable parallel safe
 
@@ -1893,6 +1896,8 @@ function public.is_executable_changed(stored_path_complete boolean, stored_sourc
       stored_first_seen timestamp without time zone, stored_last_seen timestamp without time zone, path_complete
       boolean, source text, origin text, first_seen timestamp without time zone, last_seen timestamp without time zone)
       returns boolean language sql immutable parallel safe
+
+function public.is_from_outside(e flow_edge) returns boolean language sql immutable parallel safe
 
 function public.is_heartbeat_current(last_heartbeat timestamp without time zone, heartbeat_secs bigint) returns boolean
       language sql stable parallel safe
@@ -1974,6 +1979,8 @@ function public.merged_value(posted anyelement, stored anyelement, is_other bool
 
 function public.named_digests(of_digest text, of_source text) returns TABLE(image_digest text, join_rank smallint)
       language sql stable parallel safe
+
+function public.names_decided_on() returns TABLE(name text) language sql stable parallel safe
 
 function public.names_of_vulns(vulns text[]) returns TABLE(vuln_id text, name text) language sql stable parallel safe
 

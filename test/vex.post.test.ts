@@ -166,6 +166,36 @@ test('POST /vex 200: products by purl, by digest and by hash, repositories, and 
   }
 })
 
+test('POST /vex 200: of two statements of one time about one product the one that work is left shows', async () => {
+  const { digest, id } = await affected(app)
+  await refresh(app)
+  const states = ['exploitable', 'not_affected']
+  for (const order of [states, states.toReversed()]) {
+    const document = cycloneDx(order.map((state) => ({ id, analysis: { state }, affects: [{ ref: digest }] })))
+    await stored(document)
+    const [{ decision, decided }] = await findingsOf(app, digest)
+    assert.deepEqual([decision.decision, decided, (await listed(app, id)).decidedWorkloads], ['affected', false, 0])
+    await stored({ ...document, version: 2, vulnerabilities: [] })
+  }
+})
+
+test('POST /vex 200: what CycloneDX says of one component does not hold for another one without an analysis', async () => {
+  const { digest, id } = await affected(app)
+  const component = { 'bom-ref': 'project', type: 'container', name: 'app', purl: oci(digest) }
+  const affects = [{ ref: 'project' }]
+  const analysed = { id, analysis: { state: 'not_affected' }, affects }
+  const document = cycloneDx([analysed, { id, affects }], { metadata: { component } })
+  const { statements } = await stored(document)
+  const ignored = { outcome: 'ignored', decisions: 0, vulnerability: id }
+  assert.deepEqual(statements, [
+    { statement: 0, ...ignored, ignored: [{ reason: 'no_analysis', product: 'project' }] },
+    { statement: 1, ...ignored, ignored: [{ reason: 'no_analysis', product: null }] },
+  ])
+  assert.equal((await findingsOf(app, digest))[0].decided, false)
+  await stored({ ...document, version: 2, vulnerabilities: [analysed, { id: newCve(), affects }] })
+  assert.equal((await findingsOf(app, digest))[0].decided, true)
+})
+
 test('POST /vex 200: the references of CycloneDX: components, the image of the document, links to other documents', async () => {
   const digest = newDigest()
   const component = { 'bom-ref': 'the-image', type: 'container', name: 'app', version: digest }
@@ -476,6 +506,21 @@ test('POST /vex 200: a statement holds for findings under each of its ids', asyn
   }
 })
 
+test('POST /vex 200: what one document says holds, and is counted, for findings under the alias that another has', async () => {
+  const [name, alias] = [newCve(), `GHSA-zzzz-${newCve()}`]
+  const { digest } = await affected(app)
+  await storeFindings(app, digest, 'registry', [finding(alias)])
+  await refresh(app)
+  await stored(openVex([{ ...statement(name, [newDigest()]), vulnerability: { name, aliases: [alias] } }]))
+  const shown = async () => [(await findingsOf(app, digest))[0].decided, (await listed(app, alias)).decidedWorkloads]
+  assert.deepEqual(await shown(), [false, 0])
+  const document = openVex([statement(name, [digest])])
+  await stored(document)
+  assert.deepEqual(await shown(), [true, 1])
+  await stored({ ...document, version: 2, statements: [] })
+  assert.deepEqual(await shown(), [false, 0])
+})
+
 test('POST /vex 200: an alias that statements about two vulnerabilities have is neither', async () => {
   const [one, other, advisory] = [newCve(), newCve(), `DSA-${newCve()}`]
   const { digest } = await affected(app)
@@ -525,6 +570,22 @@ test('POST /vex 200: the architecture of a product is one platform of an index',
   assert.deepEqual(await shown(), [true, false, false, true, false, false, 1])
   await of(oci(index), 5)
   assert.deepEqual(await shown(), [true, true, true, true, true, true, 3])
+})
+
+test('POST /vex 200: the architecture of a product is that of a platform whose own report lists the platforms', async () => {
+  const { digest: amd64, id } = await affected(app)
+  const [arm64, index] = [newDigest(), newDigest()]
+  await storeFindings(app, amd64, 'db-matcher', [finding(id)], {
+    ...{ digest_kind: 'manifest', index_digest: index },
+    platform_manifests: { 'linux/amd64': amd64, 'linux/arm64': arm64 },
+  })
+  await refresh(app)
+  const shown = async () => [(await findingsOf(app, amd64))[0].decided, (await listed(app, id)).decidedWorkloads]
+  const document = openVex([statement(id, [`${oci(index)}&arch=amd64`])])
+  await stored(document)
+  assert.deepEqual(await shown(), [true, 1])
+  await stored({ ...document, version: 2, statements: [statement(id, [`${oci(index)}&arch=arm64`])] })
+  assert.deepEqual(await shown(), [false, 0])
 })
 
 test('POST /vex 200: of two versions at once the newer holds', async () => {

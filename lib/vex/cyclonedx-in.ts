@@ -1,6 +1,13 @@
 /** Reads the VEX part of CycloneDX 1.4 and later. https://cyclonedx.org/docs/1.6/json/#vulnerabilities */
 import { z } from 'zod'
-import { type DecisionWord, type Justification, MAX_BY_CHARS, MAX_WHY_CHARS, RANK } from '../decisions/words.ts'
+import {
+  type DecisionWord,
+  type Justification,
+  MAX_BY_CHARS,
+  MAX_WHY_CHARS,
+  RANK,
+  SETTLED,
+} from '../decisions/words.ts'
 import { Slice } from '../event-loop/slices.ts'
 import { listOf } from '../http/request/first-fault.ts'
 import { isObject, type JsonObject } from '../json/objects.ts'
@@ -110,11 +117,19 @@ export async function readCycloneDxVex(json: unknown): Promise<ParsedDocument> {
   const issuedAt = metadata?.timestamp ? parseRfc3339(metadata.timestamp) : null
   const shared = { decided_by: (author || 'unknown').slice(0, MAX_BY_CHARS), issuedAt }
   const slice = new Slice()
-  const statements: ParsedStatement[] = []
+  const vulnerabilities: Vulnerability[] = []
+  const open = new Set<string>()
   for (const [position, one] of document.vulnerabilities.entries()) {
     if (slice.isOver) await slice.next()
     const vulnerability = readOrRefuse(Vulnerability, one, ['vulnerabilities', position])
-    statements.push(readStatement(vulnerability, position, parts, shared))
+    vulnerabilities.push(vulnerability)
+    if (!vulnerability.analysis?.state)
+      for (const { ref } of affectedBy(vulnerability, parts)) open.add(keyOf(vulnerability, ref))
+  }
+  const statements: ParsedStatement[] = []
+  for (const [position, vulnerability] of vulnerabilities.entries()) {
+    if (slice.isOver) await slice.next()
+    statements.push(readStatement(vulnerability, position, parts, { ...shared, open }))
   }
   return {
     ...{ format: 'cyclonedx', id: document.serialNumber, version: document.version, author: shared.decided_by },
@@ -203,11 +218,32 @@ function decoded(text: string): string {
   }
 }
 
+/** What a vulnerability is said to affect; without more, what the document is about. */
+function affectedBy(
+  { affects }: Pick<Vulnerability, 'affects'>,
+  { whole }: Parts,
+): NonNullable<Vulnerability['affects']> {
+  const ref = whole && textIn(whole['bom-ref'])
+  return affects && affects.length > 0 ? affects : ref ? [{ ref }] : []
+}
+
+const keyOf = ({ id }: Pick<Vulnerability, 'id'>, ref: string): string => JSON.stringify([id.toUpperCase(), ref])
+
+interface Shared {
+  readonly decided_by: string
+  readonly issuedAt: string | null
+  /**
+   * Vulnerabilities without an analysis by what they affect, see `keyOf`. Dependency-Track lists a vulnerability once
+   * for each component that has it, as one of the whole image.
+   */
+  readonly open: ReadonlySet<string>
+}
+
 function readStatement(
   { affects, ...sent }: Vulnerability,
   position: number,
   parts: Parts,
-  { decided_by, issuedAt }: { readonly decided_by: string; readonly issuedAt: string | null },
+  { decided_by, issuedAt, open }: Shared,
 ): ParsedStatement {
   const vulnerability = sent.id
   const nothing = (reason: Ignored['reason']): ParsedStatement => ({
@@ -237,8 +273,8 @@ function readStatement(
     decided_at: time ? parseRfc3339(time) : issuedAt,
     statement_position: position,
   } as const
-  const whole = parts.whole && textIn(parts.whole['bom-ref'])
-  const named = affects && affects.length > 0 ? affects : whole ? [{ ref: whole }] : []
+  const isSettled = (SETTLED as readonly string[]).includes(shared.decision)
+  const named = affectedBy({ affects }, parts)
   if (named.length === 0) return nothing('no_product')
   const decisions: DecisionRow[] = []
   const ignored: Ignored[] = []
@@ -247,8 +283,8 @@ function readStatement(
     // A link to the document itself goes out in another document.
     const affected = component === null ? one : { ...one, ref: component['bom-ref'] }
     const product = { affects: affected, ...(component && { component: kept(component) }) }
-    if ('versions' in one && one.versions && one.versions.length > 0)
-      ignored.push({ reason: 'versions_not_supported', product: one.ref })
+    if (one.versions && one.versions.length > 0) ignored.push({ reason: 'versions_not_supported', product: one.ref })
+    else if (isSettled && open.has(keyOf(sent, one.ref))) ignored.push({ reason: 'no_analysis', product: one.ref })
     else if ('reason' in target) ignored.push({ reason: target.reason, product: one.ref })
     else if (Buffer.byteLength(JSON.stringify(product)) > MAX_PRODUCT_BYTES)
       ignored.push({ reason: 'too_long', product: one.ref })

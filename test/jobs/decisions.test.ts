@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { HISTORY_DAYS } from '../../lib/decisions/words.ts'
 import { startApp, TOKENS } from '../support/app.ts'
-import { affected, decide, listed, READ, refresh, SUPPLYCHAIN } from '../support/decisions.ts'
+import { affected, decide, findingsOf, listed, READ, refresh, SUPPLYCHAIN } from '../support/decisions.ts'
+import { newDigest } from '../support/images.ts'
+import { finding, header, storeFindings } from '../support/supply-chain.ts'
 import { openVex, statement } from '../support/vex.ts'
 
 const app = await startApp(TOKENS)
@@ -21,6 +23,59 @@ test('a decision that is over is noted as expired at the end of its last day, an
   const [one] = await history(id)
   assert.deepEqual([one.holds, one.endedHow, one.endedAt, one.endedBy], [false, 'expired', '2026-02-01T00:00:00', null])
   assert.equal((await listed(app, id)).decidedWorkloads, 0)
+})
+
+/** Whether the finding is decided, and in how many workloads the list says so. */
+async function decidedIn({ digest, id }: { digest: string; id: string }) {
+  const [found] = await findingsOf(app, digest)
+  return [found.decided, (await listed(app, id)).decidedWorkloads]
+}
+
+test('a report in which the package has another URL is counted again', async () => {
+  const purl = 'pkg:deb/debian/openssl@3.0.1'
+  const one = await affected(app, { package_purl: `${purl}?arch=amd64` })
+  await refresh(app)
+  await decide(app, one.id, { package: 'pkg:deb/debian/openssl?arch=amd64' })
+  assert.deepEqual(await decidedIn(one), [true, 1])
+  await storeFindings(app, one.digest, 'registry', [finding(one.id, { package_purl: purl })])
+  await refresh(app)
+  assert.deepEqual(await decidedIn(one), [false, 0])
+  await storeFindings(app, one.digest, 'registry', [finding(one.id, { package_purl: `${purl}?arch=amd64` })])
+  await refresh(app)
+  assert.deepEqual(await decidedIn(one), [true, 1])
+})
+
+test('a decision under an alias that no report names any more is not counted', async () => {
+  const alias = `GHSA-aaaa-bbbb-${String(process.pid).padStart(8, '0')}`
+  const one = await affected(app, { aliases: [alias] })
+  await refresh(app)
+  await decide(app, alias)
+  assert.deepEqual(await decidedIn(one), [true, 1])
+  await storeFindings(app, one.digest, 'registry', [finding(one.id)])
+  await refresh(app)
+  await sql`update cve_alias set told_at = told_at - interval '3 days' where alias = ${alias}`
+  await refresh(app)
+  await refresh(app)
+  assert.deepEqual(await decidedIn(one), [false, 0])
+})
+
+test('a report that names the index of an image, or no longer does, is counted again', async () => {
+  const one = await affected(app)
+  const index = newDigest()
+  const content = { content_hash: 'the same' }
+  const reports = async (fields: Fields) => {
+    const sent = JSON.stringify(header(one.digest, 'registry', { ...content, ...fields, item_count: 1 }))
+    const rows = JSON.stringify([finding(one.id)])
+    await sql`select store_findings(${sent}::text::json, ${rows}::text)`
+    await refresh(app)
+  }
+  await reports({ index_digest: index })
+  await decide(app, one.id, { scope: { type: 'image', digest: index } })
+  assert.deepEqual(await decidedIn(one), [true, 1])
+  await reports({})
+  assert.deepEqual(await decidedIn(one), [false, 0])
+  await reports({ index_digest: index })
+  assert.deepEqual(await decidedIn(one), [true, 1])
 })
 
 test('a decision that holds today stays', async () => {

@@ -112,8 +112,13 @@ function holding(steps: readonly Step[]): Made[] {
   return made
 }
 
+const settles = ({ word }: Made) => Number(SETTLED.includes(word!))
+/** Old documents have one time, of which those come first that leave work. */
 const inOrder = (a: Made, b: Made) =>
-  RANK[a.scope.type] - RANK[b.scope.type] || b.time[0] - a.time[0] || b.time[1] - a.time[1]
+  RANK[a.scope.type] - RANK[b.scope.type] ||
+  b.time[0] - a.time[0] ||
+  (a.time[0] === 0 ? settles(a) - settles(b) : 0) ||
+  b.time[1] - a.time[1]
 
 function isAbout(one: Scope, image: number, at: { namespace: string; name: string } | null): boolean {
   switch (one.type) {

@@ -203,9 +203,13 @@ class Told {
       ...{ 'own pod': 'own', 'own service': 'own', 'other pod': 'other', 'other service': 'other' },
       ...{ public: 'unknown', private: 'unknown', node: 'node' },
     }
+    // The pod that reports the flows.
+    const isAlive = !story.pods[0]!.isDead
     return story.flows
-      .filter((flow) => this.#phaseOf(flow, story) <= until && !flow.isOld && !flow.isEgress)
-      .map(({ peer }) => KINDS[peer])
+      .filter((flow) => this.#phaseOf(flow, story) <= until && !flow.isEgress)
+      .map(({ peer, isOld }) => ({ peer: KINDS[peer], isOld }))
+      .filter(({ peer, isOld }) => !isOld || (isAlive && (peer === 'other' || peer === 'unknown')))
+      .map(({ peer }) => peer)
   }
 
   // The posts.

@@ -92,7 +92,7 @@ export interface Cluster {
 export type Exposure = 'exposed' | 'exposed:node_only' | 'internal' | 'exposure:unknown'
 export type Peer = 'own' | 'other' | 'unknown' | 'node'
 
-/** Exposure by the peers that opened connections within 168 hours. */
+/** Exposure by the peers that opened connections within 168 hours, or from outside to a pod that lives. */
 export function exposureOf(peers: readonly Peer[]): Exposure {
   if (peers.some((peer) => peer === 'other' || peer === 'unknown')) return 'exposed'
   if (peers.includes('node')) return 'exposed:node_only'

@@ -709,3 +709,72 @@ test('an EPSS of exactly the threshold counts, in tiers and in the filter of bot
     }
   await pass()
 })
+
+test('what reached a living pod from outside long ago counts, since it reports a flow once', async () => {
+  const digest = newDigest()
+  const [namespace, other] = [newNamespace(), newNamespace()]
+  const n = ++pods
+  const at = (ip: number) => `10.62.${n}.${ip}`
+  const serves = (name: string, ip: number) =>
+    podOf({
+      ...{ namespace, name: `${name}-${n}`, ip: at(ip), workload: `Deployment/${name}` },
+      more: { containers: [container('main', digest)] },
+    })
+  const caller = podOf({ namespace: other, name: `caller-${n}`, ip: at(1) })
+  const own = podOf({ namespace, name: `own-${n}`, ip: at(2) })
+  const served = {
+    ...{ living: serves('living', 11), dead: serves('dead', 12), recreated: serves('recreated', 13) },
+    shared: serves('shared', 14),
+  }
+  for (const pod of [caller, own, ...Object.values(served)]) await sends('/pod/spec', pod)
+  for (const pod of Object.values(served))
+    await sends('/pod/traffic/batch', [
+      flowOf(pod, 'INGRESS', at(1), '8080', { time_stamp: daysAgo(20) }),
+      flowOf(pod, 'INGRESS', at(2), '8080', { time_stamp: daysAgo(2) }),
+    ])
+  await sends('/pod/spec', { ...served.dead, is_dead: true })
+  await sends('/pod/spec', { ...served.recreated, started_at: daysAgo(3) })
+  const { pod_name: name } = served.shared
+  await sends('/pod/spec', podOf({ namespace: other, name, ip: at(24), more: { started_at: daysAgo(3) } }))
+  await pass()
+  const exposures = await app.sql`
+    select workload_name, exposure from container_use where image_digest = ${digest} order by workload_name`
+  assert.deepEqual(
+    exposures.map(({ workload_name, exposure }) => [workload_name, exposure]),
+    [
+      ['dead', 'internal'],
+      ['living', 'exposed'],
+      ['recreated', 'internal'],
+      ['shared', 'exposed'],
+    ],
+  )
+})
+
+test('what reached a pod before its workload was known counts for the workload', async () => {
+  const digest = newDigest()
+  const [namespace, other] = [newNamespace(), newNamespace()]
+  const n = ++pods
+  const at = (ip: number) => `10.63.${n}.${ip}`
+  const serves = (name: string, ip: number) =>
+    podOf({ namespace, name: `${name}-${n}`, ip: at(ip), workload: `Job/${name}` })
+  const served = [serves('recent', 11), serves('old', 12)]
+  await sends('/pod/spec', podOf({ namespace: other, name: `caller-${n}`, ip: at(1) }))
+  for (const [i, { workload_kind: _, workload_name: _1, ...pod }] of served.map((pod) => pod as Json).entries()) {
+    await sends('/pod/spec', pod)
+    await sends('/pod/traffic/batch', [
+      flowOf(pod, 'INGRESS', at(1), '8080', { time_stamp: daysAgo(i === 0 ? 2 : 20) }),
+    ])
+  }
+  await countEdges(app)
+  for (const pod of served) await sends('/pod/spec', { ...pod, containers: [container('main', digest)] })
+  await pass()
+  const exposures = await app.sql`
+    select workload_name, exposure from container_use where image_digest = ${digest} order by workload_name`
+  assert.deepEqual(
+    exposures.map(({ workload_name, exposure }) => [workload_name, exposure]),
+    [
+      ['old', 'exposed'],
+      ['recent', 'exposed'],
+    ],
+  )
+})

@@ -81,7 +81,7 @@ begin
        or (w.pod_namespace = c.pod_namespace
            and (c.scope_rank = 2 or (w.workload_kind = c.workload_kind and w.workload_name = c.workload_name)))
     order by c.vuln_id, c.image_digest, c.package_name, w.pod_namespace, w.workload_kind, w.workload_name,
-             w.cluster_id, c.scope_rank, c.decided_at desc, c.id desc),
+             w.cluster_id, c.scope_rank, c.decided_at desc, c.is_settled, c.id desc),
   totals as materialized (
     select i.vuln_id, w.pod_namespace, w.workload_kind, w.workload_name, w.cluster_id,
            sum(cardinality(i.packages)) as findings

@@ -1,6 +1,6 @@
--- Counts the listed vulnerabilities again that decisions under these names, in upper case, are about; of more than
--- `max_counted` the job counts them in its next pass, since that may take longer than a statement. The caller has the
--- lock of decisions, so that no pass counts without these and then forgets the news.
+-- Counts the listed vulnerabilities again that decisions under these names, in upper case, are about, also by aliases
+-- of VEX documents; of more than `max_counted` the job counts them in its next pass, since that may take longer than a
+-- statement. The caller has the lock of decisions, so that no pass counts without these and then forgets the news.
 drop function if exists count_decided_under(text[]);
 create or replace function count_decided_under(names text[], max_counted bigint) returns void
 language plpgsql
@@ -11,7 +11,10 @@ declare
   vulns constant text[] := array(
     select distinct d.vuln_id
     from unnest(names) n(name)
-    cross join lateral unnest(vuln_names(n.name)) k(name)
+    cross join lateral (
+      select k.name from unnest(vuln_names(n.name)) k(name)
+      union
+      select v.alias from vex_alias v where v.vuln_id = n.name) k
     join cve_detail d on upper(d.vuln_id) = k.name
     order by 1);
 begin

@@ -1,6 +1,7 @@
 -- The decisions that hold for findings of these vulnerabilities in an image, or in some of the containers that have it:
--- a list for each vulnerability that has any, the first to be shown first. Null without any decision in the database,
--- which is one look-up. A function of its own, so that the lists are looked up by key and not joined.
+-- a list for each vulnerability that has any, the first to be shown first, of one time those that leave work. Null
+-- without any decision in the database, which is one look-up. A function of its own, so that the lists are looked up by
+-- key and not joined.
 create or replace function decisions_for_image(of_digest text, vulns text[]) returns jsonb
 language plpgsql stable
 set enable_nestloop = on
@@ -39,7 +40,7 @@ begin
                'workload_kind', h.workload_kind, 'workload_name', h.workload_name, 'package_name', h.package_name,
                'package_purl', h.package_purl, 'is_settled', is_settled(h.decision))) as list
       from (select h.*, row_number() over (partition by h.of_vuln order by h.scope_rank, h.decided_at desc,
-                                           h.id desc) as nth
+                                           is_settled(h.decision), h.id desc) as nth
             from held h) h
       group by h.of_vuln) l);
 end

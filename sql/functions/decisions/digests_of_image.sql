@@ -27,5 +27,5 @@ as $$
                 then r.index_digest
                 else coalesce(r.index_digest, r.digest) end as digest) i
   -- Links are also those of other payloads, and of the index.
-  where l.image_digest = of_digest and l.join_rank = 2 and p.digest = of_digest and i.digest is not null
+  where l.image_digest = of_digest and l.join_rank < 3 and p.digest = of_digest and i.digest is not null
 $$;

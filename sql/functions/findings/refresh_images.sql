@@ -128,6 +128,12 @@ as $$
     from cves n
     cross join unnest(n.packages) p(name)
     join used_otherwise u on u.image_digest = n.image_digest and u.package_name = p.name
+    union
+    -- Whether a decision holds depends on more than is kept here: package URLs, aliases, and the index of the image.
+    select n.vuln_id
+    from cves n
+    where n.vuln_id in (select d.vuln_id from cve_decided d)
+       or upper(n.vuln_id) in (select d.name from names_decided_on() d)
     order by vuln_id
     on conflict do nothing
     returning 1),

@@ -1,5 +1,5 @@
--- Judges the containers of the next workloads: whether they were watched for the whole window, and their exposure in
--- the last 168 hours (docs/contract.md#in-use, docs/contract.md#tiers). The vulnerabilities of images whose containers
+-- Judges the containers of the next workloads: whether they were watched for the whole window, and their exposure
+-- (docs/contract.md#in-use, docs/contract.md#tiers). The vulnerabilities of images whose containers
 -- changed are to be counted again. `last` is where to continue, null at the end.
 create or replace function judge_containers(after text, max_workloads bigint, window_hours integer)
 returns table (rows bigint, last text)
@@ -34,28 +34,51 @@ as $$
       where r.pod_namespace = l.pod_namespace and r.workload_kind = l.workload_kind
         and r.workload_name = l.workload_name)),
   reached as materialized (
-    select e.pod_namespace, coalesce(e.pod_workload_kind, 'Pod') as workload_kind,
-           coalesce(e.pod_workload_name, e.pod_name) as workload_name,
+    select e.pod_namespace, coalesce(e.pod_workload_kind, o.workload_kind, 'Pod') as workload_kind,
+           coalesce(e.pod_workload_name, o.workload_name, e.pod_name) as workload_name,
            case
-             when bool_or(e.peer_kind is null and e.traffic_in_out_ip is not null
-                          or e.peer_kind <> 'node' and e.peer_namespace is distinct from e.pod_namespace)
-               then 'exposed'
+             when bool_or(is_from_outside(e)) then 'exposed'
              when bool_or(e.peer_kind is null) then null
              when bool_or(e.peer_kind = 'node') then 'node_only'
              else 'internal' end as exposure
     from flow_edge e
+    -- Of flows that were stored before the workload of the pod was known.
+    left join lateral pod_of_flow(case when e.pod_workload_name is null then e.pod_name end) o
+      on o.pod_namespace = e.pod_namespace
     where e.traffic_type = 'INGRESS' and e.last_new_at >= now() at time zone 'utc' - interval '168 hours'
       and e.pod_namespace = any (array(select distinct l.pod_namespace from looked l))
     group by 1, 2, 3),
+  -- A living pod never reports a flow twice, so an older flow of one that may live counts, too. A pod that started
+  -- later, under the same name, is another one; clocks may differ. One of another namespace hides whether it lives.
+  reachable as materialized (
+    select w.*
+    from (select l.pod_namespace, l.workload_kind, l.workload_name from looked l
+          except
+          select r.pod_namespace, r.workload_kind, r.workload_name from reached r where r.exposure = 'exposed') w
+    where exists (
+      select from ingress_edges(w.pod_namespace, w.workload_kind, w.workload_name) e
+      where is_from_outside(e)
+        and exists (
+          select from flow_edge_pod p
+          cross join lateral (
+            select from pod o
+            where o.pod_name = p.pod_name and (not o.is_dead or o.swept_at is not null)
+              and (o.pod_namespace is distinct from e.pod_namespace
+                   or coalesce(o.started_at <= p.last_new_at + interval '1 hour', true))
+            offset 0) o
+          where p.edge_id = e.id offset 0)
+      offset 0)),
   judged as materialized (
     select c.*, case when w.container_name is null then 'no_runtime_data' else w.reason end as reason,
-           w.observed_since, r.exposure
+           w.observed_since, case when o.workload_name is not null then 'exposed' else r.exposure end as exposure
     from containers c
     left join watched w on w.pod_namespace = c.pod_namespace and w.workload_kind = c.workload_kind
       and w.workload_name = c.workload_name and w.cluster_id = c.cluster_id and w.container_name = c.container_name
       and w.image_digest = c.image_digest
     left join reached r on r.pod_namespace = c.pod_namespace and r.workload_kind = c.workload_kind
-      and r.workload_name = c.workload_name),
+      and r.workload_name = c.workload_name
+    left join reachable o on o.pod_namespace = c.pod_namespace and o.workload_kind = c.workload_kind
+      and o.workload_name = c.workload_name),
   changed as materialized (
     select j.*, u.image_digest is null or (u.reason is null) <> (j.reason is null)
                 or u.exposure is distinct from j.exposure as is_news

@@ -21,6 +21,11 @@ begin
       sent.item_count := stored.item_count;
       perform write_report(sent);
       perform link_report(sent);
+      if (sent.digest_kind, sent.platform_manifests, sent.index_digest)
+         is distinct from (stored.digest_kind, stored.platform_manifests, stored.index_digest) then
+        -- Decisions about an index hold for other images now.
+        perform request_image_refresh(sent.digest, sent.source);
+      end if;
       if sent.kind = 'sbom' then
         perform drop_pages(sent, null);
       end if;
