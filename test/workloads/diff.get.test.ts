@@ -94,6 +94,27 @@ test('GET /workloads/{namespace}/{kind}/{name}/diff 200: images by container, ro
   )
 })
 
+test('GET /workloads/{namespace}/{kind}/{name}/diff 200: containers that ended together are all there, however their rows were written', async () => {
+  const namespace = newNamespace()
+  const [job, proxy, old] = [newDigest(), newDigest(), newDigest()]
+  // The state of the job changed as it ended; the row of the proxy was not due again.
+  await storeContainers(app.sql, [
+    { namespace, digest: old, first: hoursAgo(10 * DAY), last: hoursAgo(5.1), state: 'terminated' },
+    { namespace, digest: job, first: hoursAgo(9 * DAY), last: hoursAgo(5), state: 'terminated' },
+    { namespace, container: 'proxy', digest: proxy, first: hoursAgo(9 * DAY), last: hoursAgo(5.08) },
+    { namespace, container: 'gone', digest: newDigest(), first: hoursAgo(9 * DAY), last: hoursAgo(5.2) },
+  ])
+  const { images } = await read({ namespace })
+  assert.deepEqual(
+    images.containers.map(({ container, to }: { container: string; to: string[] }) => [container, to]),
+    [
+      ['app', [job]],
+      ['gone', []],
+      ['proxy', [proxy]],
+    ],
+  )
+})
+
 test('GET /workloads/{namespace}/{kind}/{name}/diff 200: components and findings between the images of one side only', async () => {
   const { key, before, after, side } = await released()
   for (const [digest, version, id] of [
