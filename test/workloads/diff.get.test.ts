@@ -430,6 +430,53 @@ test('GET /workloads/{namespace}/{kind}/{name}/diff 200: confinement between the
   assert.deepEqual(reasons(await read(key), 'confinement'), ['before_retention'])
 })
 
+test('GET /workloads/{namespace}/{kind}/{name}/diff 200: confinement of a job between its runs is that of the last one', async () => {
+  const namespace = newNamespace()
+  const key = workload(namespace, 'web')
+  const ran = (fields: object) => ({ level: 'baseline' as const, pod: POD, containers: { app: contained(fields) } })
+  const between = { level: null, pod: null, containers: {} }
+  const states = [
+    [ran({ privileged: false }), 9],
+    [between, 8],
+    [ran({ privileged: true }), 2],
+    [between, 1],
+  ] as const
+  for (const [n, [podSecurity, days]] of states.entries()) {
+    await storeState(app.db.job, key, { snapshot: { podSecurity } })
+    await app.sql`
+      update workload_profile_version set created_at = now() at time zone 'utc' - make_interval(days => ${days}::int)
+      where pod_namespace = ${namespace} and revision = ${n + 1}::int`
+  }
+  const { confinement, notKnown } = await read(key)
+  assert.deepEqual([confinement.fromRevision, confinement.toRevision, confinement.podSecurity.level], [1, 3, null])
+  assert.deepEqual(
+    confinement.weakened.map(({ container, newlyFailing }: { container: string; newlyFailing: string[] }) => [
+      container,
+      newlyFailing,
+    ]),
+    [['app', ['privileged']]],
+  )
+  assert.deepEqual(reasons({ notKnown }, 'confinement'), [])
+  await app.sql`delete from workload_profile_version where pod_namespace = ${namespace} and revision = 1`
+  assert.deepEqual(reasons(await read(key), 'confinement'), ['no_inventory'])
+})
+
+test('GET /workloads/{namespace}/{kind}/{name}/diff 200: a reset of the syscalls takes no seccomp profile away', async () => {
+  const namespace = newNamespace()
+  const key = workload(namespace, 'web')
+  const cr = { name: 'web', hash: 'h', defaultAction: 'SCMP_ACT_ERRNO' }
+  const podSecurity = { level: 'baseline' as const, pod: POD, containers: { app: contained() } }
+  const applied = { syscalls: ['read'], captureLevel: 'full', cr }
+  for (const syscalls of [applied, { syscalls: null, captureLevel: null, cr: null }])
+    await storeState(app.db.job, key, { snapshot: { podSecurity, syscalls } })
+  await app.sql`
+    update workload_profile_version set created_at = created_at - interval '9 days'
+    where pod_namespace = ${namespace} and revision = 1`
+  const diff = await read(key)
+  assert.deepEqual([diff.confinement.seccompProfile, diff.confinement.isSeccompWeakened], [null, false])
+  assert.deepEqual(reasons(diff, 'confinement'), ['no_syscalls'])
+})
+
 test('GET /workloads/{namespace}/{kind}/{name}/diff 200: the range is seven days, and never ends in the future', async () => {
   const { key } = await released()
   const span = ({ from, to }: { from: string; to: string }) =>
