@@ -336,6 +336,14 @@ test('GET /workloads/{namespace}/{kind}/{name}/diff 200: files of a container th
       reason,
     )
   }
+  const early = await watched({ pod: 'web-early' })
+  const names = { namespace: early.namespace, kind: 'Pod', workload: 'web-early' }
+  await storeFiles(app.sql, [{ ...names, path: '/tmp/early', origin: 'writableLayer', first: hoursAgo(DAY) }])
+  assert.deepEqual(
+    (await read(early.key)).notKnown.filter(({ part }: Gap) => part === 'files'),
+    [{ part: 'files', reason: 'incomplete_paths', container: 'app', digest: null }],
+    'a file that was posted before the workload of its pod was known',
+  )
   const { key, namespace } = await watched()
   await storePods(app.sql, [{ name: `${namespace}-blind`, namespace, containers: ['side'] }])
   const { notKnown } = await read(key)

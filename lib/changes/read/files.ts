@@ -41,6 +41,27 @@ const HAS_UNSHIPPED = `
           and e.origin in (${UNSHIPPED}) and e.first_seen > a.since
         offset 0)`
 
+/**
+ * Whether a file of the container `c` is stored as that of a pod: it was posted before the agent knew the workload, and
+ * not again since. `offset 0` forces a look-up for each row.
+ */
+const HAS_ELSEWHERE = `exists (
+                 select from runtime_coverage r
+                 cross join lateral (
+                   select from runtime_executable e
+                   where k.kind <> 'Pod' and e.pod_namespace = a.namespace and e.workload_kind = 'Pod'
+                     and e.workload_name = r.pod_name and e.container_name = c.container and e.cluster_id = 'primary'
+                     and e.last_seen >= a.since
+                     and not exists (
+                       select from runtime_executable o
+                       where ${isOf('o')} and o.container_name = c.container and o.kind = e.kind
+                         and o.path_start = e.path_start and o.path_hash = e.path_hash and o.cluster_id = 'primary'
+                       offset 0)
+                   offset 0) f
+                 where ${isOf('r')} and r.container_name = c.container and r.cluster_id = 'primary'
+                   and r.last_heartbeat >= a.since
+                 offset 0)`
+
 // A container is known if it was watched before the range, and each instance that lived in the range was watched since
 // before it or from its own start: then a file that ran before is recorded with that time.
 const statement = (containers: string, files: string) =>
@@ -91,7 +112,7 @@ const statement = (containers: string, files: string) =>
              when not w.have_libraries then 'libraries_not_tracked'
              when w.have_drops then 'events_dropped'
              when w.have_unsent then 'events_pending'
-             when w.are_incomplete then 'incomplete_paths'
+             when w.are_incomplete or ${HAS_ELSEWHERE} then 'incomplete_paths'
              when w.have_gap
                or ${UNTRACKED({ namespace: 'a.namespace', kind: 'k.kind', name: 'k.name', container: 'c.container' })}
                then 'capture_gap'
