@@ -140,7 +140,18 @@ test('contention on a node has victims of all namespaces; without a place it is 
   const node = await ctb(['contention', '--node', 'node-1'])
   assert.match(node.out, /^shop +web-1\/web +shop\/api-1\/api +1400 +6s/m)
   const nowhere = await ctb(['contention'])
-  assert.deepEqual(nowhere, { code: 2, out: '', err: 'expected --namespace or --node\n' })
+  assert.deepEqual(nowhere, { code: 2, out: '', err: 'expected --namespace, --node or --pod-uid\n' })
+})
+
+test('contention says where sums may be too low, and where fewer minutes were searched', async () => {
+  const cut = await ctb(['contention', '-n', 'shop', '--per-victim', '2'])
+  assert.match(cut.err, /^of 1 victim only the 2 longest waits may be listed and added up/m)
+  assert.equal((await ctb(['contention', '-n', 'shop', '--per-victim', '5'])).err, '')
+  const short = await ctb(['contention', '-n', 'shop', '--minutes', '120'])
+  assert.match(short.err, /^the broker looks back 60 minutes at most without --node$/m)
+  assert.equal((await ctb(['contention', '--node', 'node-1', '--minutes', '120'])).err, '')
+  const pod = await ctb(['contention', '--pod-uid', 'uid-web-1', '--minutes', '720'])
+  assert.deepEqual([pod.code, pod.err], [0, 'the broker looks back 360 minutes at most for a pod\n'])
 })
 
 test('an empty list is 0 and says why it may be empty', async () => {
