@@ -94,7 +94,12 @@ test('--fail-on is 1 where it is so, and 5 where nobody knows; all is shown', as
     ['shop/StatefulSet/db', 'drift', 5, /^--fail-on drift: not known: .*no_inventory/m],
     [WEB, 'p0', 1, /^--fail-on p0: 1 of tier P0$/m],
     ['shop/Deployment/api', 'p0', 1, /^--fail-on p0: 1 of tier P0$/m],
-    ['shop/StatefulSet/db', 'p0', 5, /^--fail-on p0: not known: 0 of 1 running digest scanned$/m],
+    [
+      'shop/StatefulSet/db',
+      'p0',
+      5,
+      /^--fail-on p0: not known: 1 of 1 running digests have no report of vulnerabilities$/m,
+    ],
   ]
   for (const [workload, question, code, says] of cases) {
     const done = await ctb(['workload', workload, '--fail-on', question])
@@ -115,6 +120,14 @@ test('--fail-on is 0 only where all that it asks about is known', async () => {
   )
   profile.dimensions.images.vulnerabilities.scannedDigests = 0
   assert.equal(judged(profile, 'p0').answer, null)
+})
+
+test('--fail-on p0 says what is known of the images that were scanned', async () => {
+  const profile = JSON.parse((await ctb(['workload', WEB, '-o', 'json'])).out)
+  profile.dimensions.images.vulnerabilities = null
+  profile.dimensions.images.reasons = [{ code: 'vulnerabilities_not_configured', message: '1 of 2 have no report' }]
+  const { title } = profile.findings.find(({ id }: { id: string }) => id === 'images.vulnerabilities.critical')
+  assert.deepEqual(judged(profile, 'p0'), { answer: null, why: `1 of 2 have no report; ${title}` })
 })
 
 test('names of a namespace alone: JSON too has no other profiles', async () => {
