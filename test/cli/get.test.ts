@@ -1,9 +1,9 @@
-/** `ctb get` and `ctb status` in front of brokers of every mood. */
+/** `ctb get`, `ctb status` and lists that are cut, in front of brokers of every mood. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import test from 'node:test'
 import { questionOf } from '../../wrangler-free-deploy/cli/commands/get.ts'
-import { jobsOf } from '../../wrangler-free-deploy/cli/status/jobs.ts'
+import { brokenJobs, jobsOf } from '../../wrangler-free-deploy/cli/status/jobs.ts'
 import { type StubAnswer, startStub } from '../support/stub.ts'
 import { inProcess } from './in-process.ts'
 import { pathOf, TOKEN } from './support.ts'
@@ -167,4 +167,28 @@ test('jobs are read from the text of Prometheus', () => {
     ],
   )
   assert.deepEqual(jobsOf(''), [])
+})
+
+test('usage: a list as long as the broker makes any is told to be cut', async () => {
+  const containers = Array.from({ length: 5_000 }, (_, n) => ({
+    namespace: 'shop',
+    pod_name: `web-${n}`,
+    container: 'web',
+  }))
+  const words = ['usage', '-n', 'shop', '-o', 'name']
+  const cut = await withAnswer({ json: { containers, nodes: [] } }, words)
+  assert.match(cut.err, /^the broker lists 5000 containers at most/)
+  assert.equal((await withAnswer({ json: { containers: containers.slice(1), nodes: [] } }, words)).err, '')
+})
+
+test('a job that only failed is told, since it has no time', () => {
+  const text = [
+    'broker_job_last_success_timestamp_seconds{job="flow-edges"} 1769850000.5',
+    'broker_job_passes_total{job="flow-edges",outcome="failed"} 3',
+    'broker_job_passes_total{job="profile-snapshots",outcome="failed"} 2',
+    'broker_job_passes_total{job="late-resolve",outcome="done"} 2',
+    'broker_job_passes_total{job="stale-sweep",outcome="failed"} 0',
+    '',
+  ].join('\n')
+  assert.deepEqual(brokenJobs(text), ['profile-snapshots'])
 })
