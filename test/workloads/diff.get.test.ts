@@ -336,6 +336,15 @@ test('GET /workloads/{namespace}/{kind}/{name}/diff 200: files of a container th
       reason,
     )
   }
+  const lost = await watched({ pod: 'web-lost', last: hoursAgo(5) })
+  await storePods(app.sql, [{ name: 'web-lost', namespace: lost.namespace, isDead: true, isSwept: true }])
+  await storeFiles(app.sql, [{ namespace: lost.namespace, digest: lost.after, path: '/bin/new', first: hoursAgo(DAY) }])
+  const seen = await read(lost.key)
+  assert.deepEqual(
+    [seen.files.firstRun.total, seen.notKnown.filter(({ part }: Gap) => part === 'files')],
+    [1, [{ part: 'files', reason: 'capture_gap', container: 'app', digest: null }]],
+    'an agent that fell silent',
+  )
   const early = await watched({ pod: 'web-early' })
   const names = { namespace: early.namespace, kind: 'Pod', workload: 'web-early' }
   await storeFiles(app.sql, [{ ...names, path: '/tmp/early', origin: 'writableLayer', first: hoursAgo(DAY) }])
