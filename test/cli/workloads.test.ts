@@ -130,6 +130,17 @@ test('--fail-on p0 says what is known of the images that were scanned', async ()
   assert.deepEqual(judged(profile, 'p0'), { answer: null, why: `1 of 2 have no report; ${title}` })
 })
 
+test('workloads whose profile was not computed for hours are told', async () => {
+  const moved = (hours: number) => cluster.sql`
+    update workload_profile set computed_at = computed_at - make_interval(hours => ${hours}::int)
+    where pod_namespace = 'shop' and workload_name = 'api'`
+  await moved(4)
+  const { err } = await ctb(['workloads', '-n', 'shop', '-o', 'name'])
+  await moved(-4)
+  assert.match(err, /^1 workload as computed more than 3 hours ago, the oldest \S+Z: what changed since is not shown$/m)
+  assert.equal((await ctb(['workloads', '-n', 'shop', '-o', 'name'])).err, '')
+})
+
 test('names of a namespace alone: JSON too has no other profiles', async () => {
   const all = JSON.parse((await ctb(['seccomp', 'profiles', '-o', 'json'])).out) as { namespace: string }[]
   assert.ok(all.length > 0)
