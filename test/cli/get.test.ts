@@ -147,6 +147,21 @@ test('status: what cannot be read is unknown and needs a look', async () => {
   assert.equal(err.match(/^needs a look: /gm)?.length, 7)
 })
 
+test('status: edges that are no longer counted need a look', async () => {
+  const edges = { items: [], nextAfter: null, asOf: '2026-01-31T09:00:00', observedSince: null, unstamped: 0 }
+  const { out, err } = await withAnswer(
+    (path) =>
+      path === '/version'
+        ? { json: { ...VERSION, checked_at: null, update_available: false } }
+        : path === '/flows/edges'
+          ? { json: edges }
+          : { status: 404, text: 'no such route', headers: { 'content-type': 'text/plain' } },
+    ['status', '-o', 'csv', '--no-headers', '--utc'],
+  )
+  assert.match(out, /^edges,none,2026-01-31T09:00:00Z,true,"counted until then, not since, none is held"\r$/m)
+  assert.match(err, /^needs a look: edges: /m)
+})
+
 test('jobs are read from the text of Prometheus', () => {
   const name = 'broker_job_last_success_timestamp_seconds'
   const text = [

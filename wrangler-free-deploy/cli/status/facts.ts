@@ -112,10 +112,15 @@ interface Edges extends Flows {
   readonly asOf: string
 }
 
+/** The job counts every few seconds, or as often as a scheduler runs it. */
+const BEHIND_MS = 15 * 60_000
+
 function edgesFact({ asOf, observedSince, unstamped }: Edges): Fact {
   const since = observedSince === null ? 'none is held' : `held since ${timeText(observedSince, true)}`
   const state = observedSince === null ? 'none' : 'held'
-  return fact('edges', state, `counted until then, ${since}${unstampedText(unstamped)}`, { time: asOf })
+  const isBehind = Date.now() - Date.parse(`${asOf}Z`) > BEHIND_MS
+  const detail = `counted until then${isBehind ? ', not since' : ''}, ${since}${unstampedText(unstamped)}`
+  return fact('edges', state, detail, { time: asOf, needsLook: isBehind })
 }
 
 interface Totals {
