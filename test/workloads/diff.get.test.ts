@@ -361,6 +361,15 @@ test('GET /workloads/{namespace}/{kind}/{name}/diff 200: files of a container th
     [['side', 'capture_gap']],
     'a live pod that nobody watches',
   )
+  const more = await watched()
+  await storePods(app.sql, [{ name: `${more.namespace}-more`, namespace: more.namespace, containers: ['pulled'] }])
+  const answer = await read(more.key)
+  assert.deepEqual(
+    answer.notKnown.filter(({ part }: Gap) => part === 'files').map(({ container: of, reason }: Gap) => [of, reason]),
+    [['pulled', 'no_runtime_data']],
+    'a container whose image is not resolved',
+  )
+  assert.equal(answer.files.firstRun.total, 0)
 })
 
 test('GET /workloads/{namespace}/{kind}/{name}/diff 200: syscalls first seen, and those that only the image before made', async () => {

@@ -112,7 +112,14 @@ const statement = (containers: string, files: string) =>
     cross join workloads k
     cross join lateral (
       select w.container_name from workload_container w
-      where ${isOf('w')} and w.cluster_id = 'primary' and w.last_seen >= a.since offset 0) w),
+      where ${isOf('w')} and w.cluster_id = 'primary' and w.last_seen >= a.since offset 0) w
+    union
+    -- the inventory has no container without a digest
+    select k.n, r.container
+    from asked a
+    cross join workloads k
+    cross join lateral live_pods_of(a.namespace, k.kind, k.name) l
+    cross join lateral unnest(l.running_containers) r(container)),
   judged as materialized (
     select c.n, c.container,
            case
