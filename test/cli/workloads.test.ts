@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { profileSnapshots, snapshotsBy } from '../../jobs/profile-snapshots.ts'
 import { FAIL_ON, judged } from '../../wrangler-free-deploy/cli/dossier/judged.ts'
+import { heartbeat } from '../runtime/heartbeats.ts'
 import { TOKENS } from '../support/app.ts'
 import { container, digestOf, replica } from '../support/images.ts'
 import { startCluster } from './cluster.ts'
@@ -360,4 +361,19 @@ test('policies say on stderr which connections they leave out, also where they g
   const tried = await ctb(['policy', 'try', '-f', pathOf('api.yaml'), '--print-request'])
   assert.match(tried.out, /^curl -sS -X POST .* --data-binary @- '.*\/networkpolicy\/try'\n$/)
   assert.deepEqual([printed.err, tried.code, tried.err], ['', 0, ''])
+})
+
+test('runtime names containers that run and that nobody watches', async () => {
+  const [namespace, name] = ['half', 'half-1']
+  const pod = replica(namespace, [container('web', digestOf('web')), container('side', digestOf('side'))], {
+    ...{ pod_name: name, time_stamp: new Date().toISOString().slice(0, -1) },
+  })
+  const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` }
+  assert.equal((await cluster.post('/pod/spec', pod, { headers })).status, 200)
+  const fields = { pod_namespace: namespace, pod_name: name, container_name: 'web', image_digest: digestOf('web') }
+  assert.equal((await cluster.post('/runtime/coverage', [heartbeat(fields)], { headers })).status, 200)
+  const whole = await ctb(['runtime', 'half/Deployment/web'])
+  assert.deepEqual([whole.code, whole.err], [0, 'side: not covered: no_runtime_data\nnothing was found\n'])
+  const one = await ctb(['runtime', 'half/Deployment/web', '--container', 'web'])
+  assert.deepEqual([one.code, one.err], [0, 'nothing was found\n'])
 })
