@@ -194,6 +194,19 @@ test('GET /search 200: workloads, pods, services, namespaces and nodes by name, 
   assert.deepEqual(await shorts('names-7f9-x', 'pod', 'name'), [['names-7f9-x', false, 'exact']])
 })
 
+test('GET /search 200: a live pod makes its workload run, also where it is its own', async () => {
+  const waiting = { state: 'waiting', state_reason: 'ImagePullBackOff' }
+  for (const [pod_name, fields] of [
+    ['alone', { workload_kind: null, workload_name: null }],
+    ['owned-1', { workload_name: 'owned' }],
+  ] as const)
+    await runImage(waiting, { pod_name, pod_ip: '10.7.0.9', ...fields })
+  assert.deepEqual(await shorts('shop/pod/alone', 'workload', 'kind'), [['Pod', true, 'exact']])
+  assert.deepEqual(await shorts('shop/owned', 'workload', 'kind'), [['Deployment', true, 'exact']])
+  await app.post('/pod/mark_dead', { pod_name: 'alone' })
+  assert.deepEqual(await shorts('shop/pod/alone', 'workload', 'kind'), [['Pod', false, 'exact']])
+})
+
 test('GET /search 200: an address finds who holds it now, else the workloads whose flows had it as their peer', async () => {
   await app.post(
     '/pod/spec',

@@ -13,10 +13,14 @@ export interface VersionAt {
   /** Left out, like the profile, where neither differs between the two versions. */
   readonly podSecurity?: PodSecuritySnapshot
   readonly seccompProfile?: Snapshot['syscalls']['cr']
+  /** A profile without observed syscalls, as after a reset, has no resource, whatever is applied. */
+  readonly isSeccompUnknown?: boolean
+  /** Whether it has no container. */
+  readonly isEmpty?: boolean
 }
 
 export interface VersionRecord {
-  /** The newest versions at both times; null where there was none. */
+  /** The newest versions at both times, with containers if any has some; null where there was none. */
   readonly from: VersionAt | null
   readonly to: VersionAt | null
   /** The first revision that is still stored; null without versions. */
@@ -30,6 +34,7 @@ export interface ConfinementDiff {
   readonly toRevision: number
   /** As in the diff of two versions of the profile. */
   readonly podSecurity: ReturnType<typeof podSecurityDiff>
+  /** Null where it is the same, and where it is not known at either time. */
   readonly seccompProfile: ReturnType<typeof change<NonNullable<Snapshot['syscalls']['cr']>>>
   /** The pod or containers with checks that passed before and fail now, by today's rules. */
   readonly weakened: readonly Weakened[]
@@ -42,15 +47,22 @@ export function confinementDiff({ from, to, oldestRevision }: VersionRecord): Kn
   if (from === null || to === null)
     return unknown(gap('confinement', oldestRevision === 1 ? 'not_recorded_then' : 'before_retention'))
   const revisions = { fromRevision: from.revision, toRevision: to.revision }
-  if (from.podSecurity === undefined || to.podSecurity === undefined)
-    return known({ ...revisions, podSecurity: NO_CHANGE, seccompProfile: null, weakened: [], isSeccompWeakened: false })
-  return known({
-    ...revisions,
-    podSecurity: podSecurityDiff(from.podSecurity, to.podSecurity),
-    seccompProfile: change(from.seccompProfile ?? null, to.seccompProfile ?? null),
-    weakened: newlyFailing(rejudge(from.podSecurity), rejudge(to.podSecurity)),
-    isSeccompWeakened: doesEnforce(from) && !doesEnforce(to),
-  })
+  const gaps = from.isEmpty || to.isEmpty ? [gap('confinement', 'no_inventory')] : []
+  if (from.podSecurity === undefined || to.podSecurity === undefined) {
+    const same = { podSecurity: NO_CHANGE, seccompProfile: null, weakened: [], isSeccompWeakened: false }
+    return known({ ...revisions, ...same }, gaps)
+  }
+  const isSeccompKnown = !from.isSeccompUnknown && !to.isSeccompUnknown
+  return known(
+    {
+      ...revisions,
+      podSecurity: podSecurityDiff(from.podSecurity, to.podSecurity),
+      seccompProfile: isSeccompKnown ? change(from.seccompProfile ?? null, to.seccompProfile ?? null) : null,
+      weakened: newlyFailing(rejudge(from.podSecurity), rejudge(to.podSecurity)),
+      isSeccompWeakened: isSeccompKnown && doesEnforce(from) && !doesEnforce(to),
+    },
+    isSeccompKnown ? gaps : [...gaps, gap('confinement', 'no_syscalls')],
+  )
 }
 
 const doesEnforce = ({ seccompProfile = null }: VersionAt) => seccompProfile !== null && !isAudit(seccompProfile)

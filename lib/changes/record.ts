@@ -178,12 +178,15 @@ const Weakened = z
   })
   .meta({ id: 'WeakenedContext' })
 const Confinement = z.strictObject({
-  fromRevision: z.int().min(1).describe('The newest version of the profile at `from`.'),
+  fromRevision: z
+    .int()
+    .min(1)
+    .describe('The newest version of the profile at `from`; one from a time without containers only if all are.'),
   toRevision: z.int().min(1),
   podSecurity: z.strictObject(podSecurityChanges),
   seccompProfile: changed(SeccompResource),
   weakened: z.array(Weakened),
-  isSeccompWeakened: z.boolean(),
+  isSeccompWeakened: z.boolean().describe('False also where the seccomp profile is not known at either time.'),
 })
 
 /** GET /workloads/{namespace}/{kind}/{name}/diff. */

@@ -77,7 +77,7 @@ export async function buildProfile(
       posture: postureOf(dimensions, findings),
       attention: findings.filter(isMediumOrWorse).slice(0, MAX_ATTENTION),
       findings,
-      controls: controlsOf(dimensions),
+      controls: controlsOf(dimensions, workload.seccompProfile),
       readiness: readinessOf(dimensions, imageSignedOf(images.dimension), workload.now),
       exposure:
         edges.length === 0

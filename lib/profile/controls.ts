@@ -1,13 +1,20 @@
 /** The controls of a workload, and whether it is ready for stricter ones (docs/contract.md#workload-profiles). */
 import type { Dimensions } from './posture.ts'
+import type { AppliedProfile } from './read.ts'
 import type { Profile } from './record/profile.ts'
+import { isAudit } from './syscalls/index.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 
-export function controlsOf({ network, syscalls }: Dimensions): Profile['controls'] {
+/** `applied` is the resource of the workload, which the dimension lacks where no syscall was observed. */
+export function controlsOf(
+  { network, syscalls }: Pick<Dimensions, 'network' | 'syscalls'>,
+  applied: AppliedProfile | null,
+): Profile['controls'] {
   const { audit } = network.policy
   const { cr } = syscalls
+  const resource = cr ?? applied
   return [
     {
       control: 'networkPolicy',
@@ -20,12 +27,8 @@ export function controlsOf({ network, syscalls }: Dimensions): Profile['controls
     },
     {
       control: 'seccompProfile',
-      state: cr === null ? 'none' : cr.mode === 'audit' ? 'audit' : 'enforcing',
-      detail:
-        cr === null
-          ? 'No SeccompProfile refers to this workload'
-          : `The SeccompProfile ${cr.name} (${cr.defaultAction}) allows ${cr.syscallCount} syscalls; on the nodes: ` +
-            cr.distribution.state,
+      state: resource === null ? 'none' : isAudit(resource) ? 'audit' : 'enforcing',
+      detail: seccompDetail(cr, applied),
       inSync: cr === null ? null : cr.inSync,
     },
     {
@@ -35,6 +38,13 @@ export function controlsOf({ network, syscalls }: Dimensions): Profile['controls
       inSync: null,
     },
   ]
+}
+
+function seccompDetail(cr: Dimensions['syscalls']['cr'], applied: AppliedProfile | null): string {
+  const nameOf = ({ name, defaultAction }: AppliedProfile) => `The SeccompProfile ${name} (${defaultAction})`
+  if (cr !== null) return `${nameOf(cr)} allows ${cr.syscallCount} syscalls; on the nodes: ${cr.distribution.state}`
+  if (applied === null) return 'No SeccompProfile refers to this workload'
+  return `${nameOf(applied)} refers to this workload, of which no syscall was captured to compare it with`
 }
 
 /** `imageSigned` as the images of the workload are judged; `now` in milliseconds. */

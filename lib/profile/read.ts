@@ -9,11 +9,18 @@ import type { Profile } from './record/profile.ts'
 export const MAX_INVENTORY_ROWS = 256
 const MAX_POD_NAMES = 20
 
+export interface AppliedProfile {
+  readonly name: string
+  readonly defaultAction: string
+}
+
 export interface WorkloadFacts {
   readonly pods: Profile['workload']['pods']
   readonly inventory: readonly InventoryRow[]
   readonly isInventoryTruncated: boolean
   readonly version: Profile['version']
+  /** The resource that refers to the workload, the last updated of several. */
+  readonly seccompProfile: AppliedProfile | null
   /** Whether the stored flows were counted once. */
   readonly areFlowsCounted: boolean
   /** The clock of the database, in milliseconds. */
@@ -25,6 +32,7 @@ interface Row {
   readonly names: readonly string[]
   readonly inventory: readonly InventoryRow[]
   readonly version: Profile['version']
+  readonly seccompProfile: AppliedProfile | null
   readonly areFlowsCounted: boolean
   readonly now: number
 }
@@ -66,6 +74,12 @@ const FACTS = fixed<[Row]>(`
       and v.cluster_id = 'primary'
      order by v.revision desc
      limit 1) as version,
+    (select json_build_object('name', c.name, 'defaultAction', c.default_action)
+     from asked a
+     join seccomp_cr c
+       on c.namespace = a.namespace and c.workload_kind = a.kind and c.workload_name = a.name
+     order by c.updated_at desc, c.name
+     limit 1) as "seccompProfile",
     exists (select from flow_edge_cursor c where c.as_of is not null) as "areFlowsCounted",
     extract(epoch from clock_timestamp())::float8 * 1000 as now`)
 
@@ -75,12 +89,13 @@ export async function readWorkload(
   runningSecs: number,
 ): Promise<WorkloadFacts> {
   const [row] = await gate((sql) => FACTS(sql, namespace, kind, name, runningSecs))
-  const { live, names, inventory, version, areFlowsCounted, now } = row!
+  const { live, names, inventory, version, seccompProfile, areFlowsCounted, now } = row!
   return {
     pods: { live, names: [...names], truncated: live > names.length },
     inventory: inventory.slice(0, MAX_INVENTORY_ROWS),
     isInventoryTruncated: inventory.length > MAX_INVENTORY_ROWS,
     version,
+    seccompProfile,
     areFlowsCounted,
     now,
   }

@@ -36,6 +36,10 @@ test('rows are those of the API, without its last line, which is told', async ()
   const bare = await real(['flows', '-o', 'csv', '--no-headers'])
   assert.equal(bare.out, table.text.slice(table.text.indexOf('\n') + 1))
   assert.match(bare.err, /^16 flows\nflows are kept since \S+Z\n$/)
+  for (const filter of ['--label', '--from-workload', '--to-node']) {
+    const { err } = await real(['flows', '-o', 'csv', filter, filter === '--label' ? 'app=web' : 'shop/web'])
+    assert.match(err, /^flows of which nobody knows whether they match are left out: -o ndjson counts them$/m, filter)
+  }
   const few = await real(['flows', '-o', 'ndjson', '--limit', '2', '--fields', 'uuid'])
   assert.equal(
     few.out,

@@ -1,9 +1,9 @@
-/** `ctb get` and `ctb status` in front of brokers of every mood. */
+/** `ctb get`, `ctb status` and lists that are cut, in front of brokers of every mood. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import test from 'node:test'
 import { questionOf } from '../../wrangler-free-deploy/cli/commands/get.ts'
-import { jobsOf } from '../../wrangler-free-deploy/cli/status/jobs.ts'
+import { brokenJobs, jobsOf } from '../../wrangler-free-deploy/cli/status/jobs.ts'
 import { type StubAnswer, startStub } from '../support/stub.ts'
 import { inProcess } from './in-process.ts'
 import { pathOf, TOKEN } from './support.ts'
@@ -147,6 +147,21 @@ test('status: what cannot be read is unknown and needs a look', async () => {
   assert.equal(err.match(/^needs a look: /gm)?.length, 7)
 })
 
+test('status: edges that are no longer counted need a look', async () => {
+  const edges = { items: [], nextAfter: null, asOf: '2026-01-31T09:00:00', observedSince: null, unstamped: 0 }
+  const { out, err } = await withAnswer(
+    (path) =>
+      path === '/version'
+        ? { json: { ...VERSION, checked_at: null, update_available: false } }
+        : path === '/flows/edges'
+          ? { json: edges }
+          : { status: 404, text: 'no such route', headers: { 'content-type': 'text/plain' } },
+    ['status', '-o', 'csv', '--no-headers', '--utc'],
+  )
+  assert.match(out, /^edges,none,2026-01-31T09:00:00Z,true,"counted until then, not since, none is held"\r$/m)
+  assert.match(err, /^needs a look: edges: /m)
+})
+
 test('jobs are read from the text of Prometheus', () => {
   const name = 'broker_job_last_success_timestamp_seconds'
   const text = [
@@ -167,4 +182,28 @@ test('jobs are read from the text of Prometheus', () => {
     ],
   )
   assert.deepEqual(jobsOf(''), [])
+})
+
+test('usage: a list as long as the broker makes any is told to be cut', async () => {
+  const containers = Array.from({ length: 5_000 }, (_, n) => ({
+    namespace: 'shop',
+    pod_name: `web-${n}`,
+    container: 'web',
+  }))
+  const words = ['usage', '-n', 'shop', '-o', 'name']
+  const cut = await withAnswer({ json: { containers, nodes: [] } }, words)
+  assert.match(cut.err, /^the broker lists 5000 containers at most/)
+  assert.equal((await withAnswer({ json: { containers: containers.slice(1), nodes: [] } }, words)).err, '')
+})
+
+test('a job that only failed is told, since it has no time', () => {
+  const text = [
+    'broker_job_last_success_timestamp_seconds{job="flow-edges"} 1769850000.5',
+    'broker_job_passes_total{job="flow-edges",outcome="failed"} 3',
+    'broker_job_passes_total{job="profile-snapshots",outcome="failed"} 2',
+    'broker_job_passes_total{job="late-resolve",outcome="done"} 2',
+    'broker_job_passes_total{job="stale-sweep",outcome="failed"} 0',
+    '',
+  ].join('\n')
+  assert.deepEqual(brokenJobs(text), ['profile-snapshots'])
 })

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { profileSnapshots, snapshotsBy } from '../../jobs/profile-snapshots.ts'
 import { FAIL_ON, judged } from '../../wrangler-free-deploy/cli/dossier/judged.ts'
+import { heartbeat } from '../runtime/heartbeats.ts'
 import { TOKENS } from '../support/app.ts'
 import { container, digestOf, replica } from '../support/images.ts'
 import { startCluster } from './cluster.ts'
@@ -94,7 +95,12 @@ test('--fail-on is 1 where it is so, and 5 where nobody knows; all is shown', as
     ['shop/StatefulSet/db', 'drift', 5, /^--fail-on drift: not known: .*no_inventory/m],
     [WEB, 'p0', 1, /^--fail-on p0: 1 of tier P0$/m],
     ['shop/Deployment/api', 'p0', 1, /^--fail-on p0: 1 of tier P0$/m],
-    ['shop/StatefulSet/db', 'p0', 5, /^--fail-on p0: not known: 0 of 1 running digest scanned$/m],
+    [
+      'shop/StatefulSet/db',
+      'p0',
+      5,
+      /^--fail-on p0: not known: 1 of 1 running digests have no report of vulnerabilities$/m,
+    ],
   ]
   for (const [workload, question, code, says] of cases) {
     const done = await ctb(['workload', workload, '--fail-on', question])
@@ -115,6 +121,25 @@ test('--fail-on is 0 only where all that it asks about is known', async () => {
   )
   profile.dimensions.images.vulnerabilities.scannedDigests = 0
   assert.equal(judged(profile, 'p0').answer, null)
+})
+
+test('--fail-on p0 says what is known of the images that were scanned', async () => {
+  const profile = JSON.parse((await ctb(['workload', WEB, '-o', 'json'])).out)
+  profile.dimensions.images.vulnerabilities = null
+  profile.dimensions.images.reasons = [{ code: 'vulnerabilities_not_configured', message: '1 of 2 have no report' }]
+  const { title } = profile.findings.find(({ id }: { id: string }) => id === 'images.vulnerabilities.critical')
+  assert.deepEqual(judged(profile, 'p0'), { answer: null, why: `1 of 2 have no report; ${title}` })
+})
+
+test('workloads whose profile was not computed for hours are told', async () => {
+  const moved = (hours: number) => cluster.sql`
+    update workload_profile set computed_at = computed_at - make_interval(hours => ${hours}::int)
+    where pod_namespace = 'shop' and workload_name = 'api'`
+  await moved(4)
+  const { err } = await ctb(['workloads', '-n', 'shop', '-o', 'name'])
+  await moved(-4)
+  assert.match(err, /^1 workload as computed more than 3 hours ago, the oldest \S+Z: what changed since is not shown$/m)
+  assert.equal((await ctb(['workloads', '-n', 'shop', '-o', 'name'])).err, '')
 })
 
 test('names of a namespace alone: JSON too has no other profiles', async () => {
@@ -140,7 +165,18 @@ test('contention on a node has victims of all namespaces; without a place it is 
   const node = await ctb(['contention', '--node', 'node-1'])
   assert.match(node.out, /^shop +web-1\/web +shop\/api-1\/api +1400 +6s/m)
   const nowhere = await ctb(['contention'])
-  assert.deepEqual(nowhere, { code: 2, out: '', err: 'expected --namespace or --node\n' })
+  assert.deepEqual(nowhere, { code: 2, out: '', err: 'expected --namespace, --node or --pod-uid\n' })
+})
+
+test('contention says where sums may be too low, and where fewer minutes were searched', async () => {
+  const cut = await ctb(['contention', '-n', 'shop', '--per-victim', '2'])
+  assert.match(cut.err, /^of 1 victim only the 2 longest waits may be listed and added up/m)
+  assert.equal((await ctb(['contention', '-n', 'shop', '--per-victim', '5'])).err, '')
+  const short = await ctb(['contention', '-n', 'shop', '--minutes', '120'])
+  assert.match(short.err, /^the broker looks back 60 minutes at most without --node$/m)
+  assert.equal((await ctb(['contention', '--node', 'node-1', '--minutes', '120'])).err, '')
+  const pod = await ctb(['contention', '--pod-uid', 'uid-web-1', '--minutes', '720'])
+  assert.deepEqual([pod.code, pod.err], [0, 'the broker looks back 360 minutes at most for a pod\n'])
 })
 
 test('an empty list is 0 and says why it may be empty', async () => {
@@ -325,4 +361,19 @@ test('policies say on stderr which connections they leave out, also where they g
   const tried = await ctb(['policy', 'try', '-f', pathOf('api.yaml'), '--print-request'])
   assert.match(tried.out, /^curl -sS -X POST .* --data-binary @- '.*\/networkpolicy\/try'\n$/)
   assert.deepEqual([printed.err, tried.code, tried.err], ['', 0, ''])
+})
+
+test('runtime names containers that run and that nobody watches', async () => {
+  const [namespace, name] = ['half', 'half-1']
+  const pod = replica(namespace, [container('web', digestOf('web')), container('side', digestOf('side'))], {
+    ...{ pod_name: name, time_stamp: new Date().toISOString().slice(0, -1) },
+  })
+  const headers = { authorization: `Bearer ${TOKENS.BROKER_TOKEN_INGEST}` }
+  assert.equal((await cluster.post('/pod/spec', pod, { headers })).status, 200)
+  const fields = { pod_namespace: namespace, pod_name: name, container_name: 'web', image_digest: digestOf('web') }
+  assert.equal((await cluster.post('/runtime/coverage', [heartbeat(fields)], { headers })).status, 200)
+  const whole = await ctb(['runtime', 'half/Deployment/web'])
+  assert.deepEqual([whole.code, whole.err], [0, 'side: not covered: no_runtime_data\nnothing was found\n'])
+  const one = await ctb(['runtime', 'half/Deployment/web', '--container', 'web'])
+  assert.deepEqual([one.code, one.err], [0, 'nothing was found\n'])
 })

@@ -298,6 +298,13 @@ test('GET /images/{digest}/diff/{other} 200: files are unknown where either imag
     { workload: `${workload}-2`, digest: other.to, first: hoursAgo(9), last: hoursAgo(0) },
   ])
   assert.deepEqual(gaps(await read(other.from, other.to), 'files'), [['capture_gap', other.to]], 'another workload')
+  const early = await watchedPair({}, { pod: 'web-early' })
+  await storeFiles(app.sql, [{ kind: 'Pod', workload: 'web-early', path: '/tmp/early', first: hoursAgo(9 * DAY) }])
+  assert.deepEqual(
+    gaps(await read(early.from, early.to), 'files'),
+    [['incomplete_paths', early.to]],
+    'a file that was posted before the image and the workload of its container were known',
+  )
   const blind = await watchedPair()
   await storePods(app.sql, [{ name: `${blind.workload}-p`, workload: blind.workload, containers: ['app'] }])
   assert.deepEqual(

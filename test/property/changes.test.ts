@@ -104,14 +104,15 @@ function imagesAt({ containers }: Scene, hours: number) {
 function filesReason({ instances, containers, pods, range: { from } }: Scene, container: string) {
   const own = instances.filter((one) => one.container === container)
   const isInInventory = containers.some((one) => one.container === container && one.span.last < from)
-  if (own.length === 0) return isInInventory ? 'no_runtime_data' : undefined
+  const isBlind = pods.blind && container === 'app'
+  if (own.length === 0) return isInInventory || isBlind ? 'no_runtime_data' : undefined
   if (!own.some(({ span }) => span.first > from)) return 'not_recorded_then'
   const lived = own.filter(({ span }) => span.last < from)
   if (lived.some(({ exec }) => !exec)) return 'probes_missing'
   if (lived.some(({ lib }) => !lib)) return 'libraries_not_tracked'
   if (lived.some(({ dropped }) => dropped > 0)) return 'events_dropped'
   if (lived.some(({ span, startMode }) => span.first < from && startMode === 'backfill')) return 'capture_gap'
-  return pods.blind && container === 'app' ? 'capture_gap' : null
+  return isBlind ? 'capture_gap' : null
 }
 
 const edgeText = (one: { direction: string; port: string; verdict: string; peer: string }) => JSON.stringify(one)

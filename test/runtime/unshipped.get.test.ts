@@ -75,7 +75,7 @@ test('GET /runtime/unshipped 200: every key in wire order', async () => {
       watch: {
         ...{ runningInstances: 1, unwatchedInstances: 0 },
         reasons: { no_runtime_data: 0, probes_missing: 0, libraries_not_tracked: 0, events_dropped: 0, capture_gap: 0 },
-        podsWithoutContainerList: 0,
+        ...{ podsWithoutContainerList: 0, silentPods: 0 },
       },
     }),
   )
@@ -103,10 +103,30 @@ test('GET /runtime/unshipped 200: an empty list says how many running containers
     runningInstances: 7,
     unwatchedInstances: 6,
     reasons: { no_runtime_data: 3, probes_missing: 1, libraries_not_tracked: 1, events_dropped: 0, capture_gap: 1 },
-    podsWithoutContainerList: 1,
+    ...{ podsWithoutContainerList: 1, silentPods: 0 },
   })
   const whole = (await read()).watch
   assert.ok(whole.runningInstances >= 7 && whole.unwatchedInstances >= 6)
+})
+
+test('GET /runtime/unshipped 200: pods whose agent fell silent are told, though they count as dead', async () => {
+  const namespace = newNamespace()
+  const ran = [container('app', newDigest()), container('side', newDigest())]
+  for (const [name, hours, fields] of [
+    ['lost-1', 1, {}],
+    ['ended-1', 1, { ended: true }],
+    ['deleted-1', 1, {}],
+    ['long-ago', 25, {}],
+  ] as const) {
+    await pod(namespace, name, ran, { is_dead: name === 'deleted-1' })
+    for (const container_name of ['app', 'side'])
+      await watch(namespace, name, { container_name, heartbeat_at: inSecs(-3_600 * hours), ...fields })
+  }
+  await app.sql`
+    update pod set is_dead = true, swept_at = now() at time zone 'utc' + interval '1 minute'
+    where pod_namespace = ${namespace} and not is_dead`
+  const { items, watch: got } = await read({ namespace })
+  assert.deepEqual([items, got.runningInstances, got.silentPods], [[], 0, 1])
 })
 
 test('GET /runtime/unshipped 200: lost events are no watch, and the first reason of a container is shown', async () => {

@@ -94,6 +94,27 @@ test('GET /workloads/{namespace}/{kind}/{name}/diff 200: images by container, ro
   )
 })
 
+test('GET /workloads/{namespace}/{kind}/{name}/diff 200: containers that ended together are all there, however their rows were written', async () => {
+  const namespace = newNamespace()
+  const [job, proxy, old] = [newDigest(), newDigest(), newDigest()]
+  // The state of the job changed as it ended; the row of the proxy was not due again.
+  await storeContainers(app.sql, [
+    { namespace, digest: old, first: hoursAgo(10 * DAY), last: hoursAgo(5.1), state: 'terminated' },
+    { namespace, digest: job, first: hoursAgo(9 * DAY), last: hoursAgo(5), state: 'terminated' },
+    { namespace, container: 'proxy', digest: proxy, first: hoursAgo(9 * DAY), last: hoursAgo(5.08) },
+    { namespace, container: 'gone', digest: newDigest(), first: hoursAgo(9 * DAY), last: hoursAgo(5.2) },
+  ])
+  const { images } = await read({ namespace })
+  assert.deepEqual(
+    images.containers.map(({ container, to }: { container: string; to: string[] }) => [container, to]),
+    [
+      ['app', [job]],
+      ['gone', []],
+      ['proxy', [proxy]],
+    ],
+  )
+})
+
 test('GET /workloads/{namespace}/{kind}/{name}/diff 200: components and findings between the images of one side only', async () => {
   const { key, before, after, side } = await released()
   for (const [digest, version, id] of [
@@ -315,6 +336,23 @@ test('GET /workloads/{namespace}/{kind}/{name}/diff 200: files of a container th
       reason,
     )
   }
+  const lost = await watched({ pod: 'web-lost', last: hoursAgo(5) })
+  await storePods(app.sql, [{ name: 'web-lost', namespace: lost.namespace, isDead: true, isSwept: true }])
+  await storeFiles(app.sql, [{ namespace: lost.namespace, digest: lost.after, path: '/bin/new', first: hoursAgo(DAY) }])
+  const seen = await read(lost.key)
+  assert.deepEqual(
+    [seen.files.firstRun.total, seen.notKnown.filter(({ part }: Gap) => part === 'files')],
+    [1, [{ part: 'files', reason: 'capture_gap', container: 'app', digest: null }]],
+    'an agent that fell silent',
+  )
+  const early = await watched({ pod: 'web-early' })
+  const names = { namespace: early.namespace, kind: 'Pod', workload: 'web-early' }
+  await storeFiles(app.sql, [{ ...names, path: '/tmp/early', origin: 'writableLayer', first: hoursAgo(DAY) }])
+  assert.deepEqual(
+    (await read(early.key)).notKnown.filter(({ part }: Gap) => part === 'files'),
+    [{ part: 'files', reason: 'incomplete_paths', container: 'app', digest: null }],
+    'a file that was posted before the workload of its pod was known',
+  )
   const { key, namespace } = await watched()
   await storePods(app.sql, [{ name: `${namespace}-blind`, namespace, containers: ['side'] }])
   const { notKnown } = await read(key)
@@ -323,6 +361,15 @@ test('GET /workloads/{namespace}/{kind}/{name}/diff 200: files of a container th
     [['side', 'capture_gap']],
     'a live pod that nobody watches',
   )
+  const more = await watched()
+  await storePods(app.sql, [{ name: `${more.namespace}-more`, namespace: more.namespace, containers: ['pulled'] }])
+  const answer = await read(more.key)
+  assert.deepEqual(
+    answer.notKnown.filter(({ part }: Gap) => part === 'files').map(({ container: of, reason }: Gap) => [of, reason]),
+    [['pulled', 'no_runtime_data']],
+    'a container whose image is not resolved',
+  )
+  assert.equal(answer.files.firstRun.total, 0)
 })
 
 test('GET /workloads/{namespace}/{kind}/{name}/diff 200: syscalls first seen, and those that only the image before made', async () => {
@@ -407,6 +454,53 @@ test('GET /workloads/{namespace}/{kind}/{name}/diff 200: confinement between the
   assert.deepEqual([same.confinement.fromRevision, same.confinement.toRevision, same.confinement.weakened], [4, 4, []])
   await app.sql`delete from workload_profile_version where pod_namespace = ${namespace} and revision < 3`
   assert.deepEqual(reasons(await read(key), 'confinement'), ['before_retention'])
+})
+
+test('GET /workloads/{namespace}/{kind}/{name}/diff 200: confinement of a job between its runs is that of the last one', async () => {
+  const namespace = newNamespace()
+  const key = workload(namespace, 'web')
+  const ran = (fields: object) => ({ level: 'baseline' as const, pod: POD, containers: { app: contained(fields) } })
+  const between = { level: null, pod: null, containers: {} }
+  const states = [
+    [ran({ privileged: false }), 9],
+    [between, 8],
+    [ran({ privileged: true }), 2],
+    [between, 1],
+  ] as const
+  for (const [n, [podSecurity, days]] of states.entries()) {
+    await storeState(app.db.job, key, { snapshot: { podSecurity } })
+    await app.sql`
+      update workload_profile_version set created_at = now() at time zone 'utc' - make_interval(days => ${days}::int)
+      where pod_namespace = ${namespace} and revision = ${n + 1}::int`
+  }
+  const { confinement, notKnown } = await read(key)
+  assert.deepEqual([confinement.fromRevision, confinement.toRevision, confinement.podSecurity.level], [1, 3, null])
+  assert.deepEqual(
+    confinement.weakened.map(({ container, newlyFailing }: { container: string; newlyFailing: string[] }) => [
+      container,
+      newlyFailing,
+    ]),
+    [['app', ['privileged']]],
+  )
+  assert.deepEqual(reasons({ notKnown }, 'confinement'), [])
+  await app.sql`delete from workload_profile_version where pod_namespace = ${namespace} and revision = 1`
+  assert.deepEqual(reasons(await read(key), 'confinement'), ['no_inventory'])
+})
+
+test('GET /workloads/{namespace}/{kind}/{name}/diff 200: a reset of the syscalls takes no seccomp profile away', async () => {
+  const namespace = newNamespace()
+  const key = workload(namespace, 'web')
+  const cr = { name: 'web', hash: 'h', defaultAction: 'SCMP_ACT_ERRNO' }
+  const podSecurity = { level: 'baseline' as const, pod: POD, containers: { app: contained() } }
+  const applied = { syscalls: ['read'], captureLevel: 'full', cr }
+  for (const syscalls of [applied, { syscalls: null, captureLevel: null, cr: null }])
+    await storeState(app.db.job, key, { snapshot: { podSecurity, syscalls } })
+  await app.sql`
+    update workload_profile_version set created_at = created_at - interval '9 days'
+    where pod_namespace = ${namespace} and revision = 1`
+  const diff = await read(key)
+  assert.deepEqual([diff.confinement.seccompProfile, diff.confinement.isSeccompWeakened], [null, false])
+  assert.deepEqual(reasons(diff, 'confinement'), ['no_syscalls'])
 })
 
 test('GET /workloads/{namespace}/{kind}/{name}/diff 200: the range is seven days, and never ends in the future', async () => {

@@ -115,6 +115,18 @@ describe('what is not known', () => {
     )
   })
 
+  test('GET /workloads/{namespace}/{kind}/{name}/profile 200: a seccomp profile that is applied is a control, also before a syscall was captured', async () => {
+    const namespace = newNamespace()
+    await seed(app, [webOf(namespace)], [], [])
+    const resource = { namespace, name: 'web-profile', kind: 'Deployment', workload: 'web', hash: 'h' }
+    await storeResources(sql, [{ ...resource, names: ['read'], action: 'SCMP_ACT_ERRNO' }])
+    const { dimensions, controls } = await read(namespace, 'web')
+    assert.deepEqual([dimensions.syscalls.status, dimensions.syscalls.cr], ['unknown', null])
+    const { state, detail, inSync } = controls[1]!
+    assert.deepEqual([state, inSync], ['enforcing', null])
+    assert.match(detail, /^The SeccompProfile web-profile \(SCMP_ACT_ERRNO\) refers to this workload/)
+  })
+
   test('GET /workloads/{namespace}/{kind}/{name}/profile 200: traffic is observed since the first flow, also of a peer that is not listed', async () => {
     await app.post(
       '/pod/spec',

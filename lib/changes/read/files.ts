@@ -22,7 +22,11 @@ export interface FirstFile {
 
 interface Row {
   readonly n: number
-  readonly containers: readonly { readonly container: string; readonly reason: Reason | null }[]
+  readonly containers: readonly {
+    readonly container: string
+    readonly reason: Reason | null
+    readonly isSilent: boolean
+  }[]
   readonly files: readonly FirstFile[]
   readonly total: number
 }
@@ -41,6 +45,27 @@ const HAS_UNSHIPPED = `
           and e.origin in (${UNSHIPPED}) and e.first_seen > a.since
         offset 0)`
 
+/**
+ * Whether a file of the container `c` is stored as that of a pod: it was posted before the agent knew the workload, and
+ * not again since. `offset 0` forces a look-up for each row.
+ */
+const HAS_ELSEWHERE = `exists (
+                 select from runtime_coverage r
+                 cross join lateral (
+                   select from runtime_executable e
+                   where k.kind <> 'Pod' and e.pod_namespace = a.namespace and e.workload_kind = 'Pod'
+                     and e.workload_name = r.pod_name and e.container_name = c.container and e.cluster_id = 'primary'
+                     and e.last_seen >= a.since
+                     and not exists (
+                       select from runtime_executable o
+                       where ${isOf('o')} and o.container_name = c.container and o.kind = e.kind
+                         and o.path_start = e.path_start and o.path_hash = e.path_hash and o.cluster_id = 'primary'
+                       offset 0)
+                   offset 0) f
+                 where ${isOf('r')} and r.container_name = c.container and r.cluster_id = 'primary'
+                   and r.last_heartbeat >= a.since
+                 offset 0)`
+
 // A container is known if it was watched before the range, and each instance that lived in the range was watched since
 // before it or from its own start: then a file that ran before is recorded with that time.
 const statement = (containers: string, files: string) =>
@@ -57,7 +82,13 @@ const statement = (containers: string, files: string) =>
              >= a.since as is_of_range,
            c.exec_probe, c.lib_probe and c.mode = 'full' as has_libraries,
            c.events_dropped > 0 or c.last_drop_at is not null as has_drops, c.unsent > 0 as has_unsent, c.incomplete,
-           c.covered_since > a.since and not (c.start_mode = 'start' and c.covered_since = c.tracking_since) as has_gap
+           c.covered_since > a.since and not (c.start_mode = 'start' and c.covered_since = c.tracking_since) as has_gap,
+           not c.ended and c.last_heartbeat < a.moment - make_interval(secs => 3 * c.heartbeat_secs + 60)
+             and exists (
+               select from pod p
+               where p.pod_name = c.pod_name and p.pod_namespace = a.namespace and p.is_dead
+                 and p.swept_at >= p.time_stamp
+               offset 0) as is_silent
     from asked a
     cross join workloads k
     cross join lateral (
@@ -69,7 +100,8 @@ const statement = (containers: string, files: string) =>
            bool_or(i.has_drops) filter (where i.is_of_range) as have_drops,
            bool_or(i.has_unsent) filter (where i.is_of_range) as have_unsent,
            bool_or(i.incomplete) filter (where i.is_of_range) as are_incomplete,
-           bool_or(i.has_gap) filter (where i.is_of_range) as have_gap
+           bool_or(i.has_gap) filter (where i.is_of_range) as have_gap,
+           bool_or(i.is_silent) filter (where i.is_of_range) as are_silent
     from instances i
     group by i.n, i.container),
   containers as materialized (
@@ -80,7 +112,14 @@ const statement = (containers: string, files: string) =>
     cross join workloads k
     cross join lateral (
       select w.container_name from workload_container w
-      where ${isOf('w')} and w.cluster_id = 'primary' and w.last_seen >= a.since offset 0) w),
+      where ${isOf('w')} and w.cluster_id = 'primary' and w.last_seen >= a.since offset 0) w
+    union
+    -- the inventory has no container without a digest
+    select k.n, r.container
+    from asked a
+    cross join workloads k
+    cross join lateral live_pods_of(a.namespace, k.kind, k.name) l
+    cross join lateral unnest(l.running_containers) r(container)),
   judged as materialized (
     select c.n, c.container,
            case
@@ -91,11 +130,11 @@ const statement = (containers: string, files: string) =>
              when not w.have_libraries then 'libraries_not_tracked'
              when w.have_drops then 'events_dropped'
              when w.have_unsent then 'events_pending'
-             when w.are_incomplete then 'incomplete_paths'
+             when w.are_incomplete or ${HAS_ELSEWHERE} then 'incomplete_paths'
              when w.have_gap
                or ${UNTRACKED({ namespace: 'a.namespace', kind: 'k.kind', name: 'k.name', container: 'c.container' })}
                then 'capture_gap'
-           end as reason
+           end as reason, coalesce(w.are_silent, false) as are_silent
     from asked a
     cross join containers c
     join workloads k on k.n = c.n
@@ -124,7 +163,8 @@ const statement = (containers: string, files: string) =>
     cross join asked a
     where f.place <= a.max_files)
   select k.n,
-         (select coalesce(json_agg(json_build_object('container', j.container, 'reason', j.reason)
+         (select coalesce(json_agg(json_build_object('container', j.container, 'reason', j.reason,
+                                                     'isSilent', j.are_silent)
                                    order by j.container), '[]') from judged j where j.n = k.n) as containers,
          (select coalesce(json_agg(json_build_object(
                    'container', f.container, 'kind', f.entry_kind, 'path', f.path, 'pathComplete', f.path_complete,
@@ -167,5 +207,8 @@ function filesOf({ containers, files, total }: Row): Known<Listed<FirstFile>> {
   )
   if (containers.length === 0) return unknown(gap('files', 'no_runtime_data'))
   if (gaps.length === containers.length) return unknown(...gaps)
-  return known({ items: files, total, truncated: total > files.length }, gaps)
+  // What ran in pods since their agent fell silent is not known, however well the others are watched.
+  const silent = containers.filter(({ reason, isSilent }) => reason === null && isSilent)
+  const silentGaps = silent.map(({ container }) => gap('files', 'capture_gap', { container }))
+  return known({ items: files, total, truncated: total > files.length }, [...gaps, ...silentGaps])
 }

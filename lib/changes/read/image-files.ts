@@ -50,7 +50,8 @@ const READ = fixed<[Found]>(`
            not c.ended and c.last_heartbeat < a.moment - make_interval(secs => 3 * c.heartbeat_secs + 60)
            or not (c.start_mode = 'start' and c.covered_since = c.tracking_since)
               and c.covered_since > c.last_heartbeat - a.least as has_gap,
-           c.covered_since, c.last_heartbeat
+           c.covered_since, c.last_heartbeat, c.pod_namespace, c.workload_kind, c.workload_name, c.container_name,
+           c.image_digest
     from asked a
     cross join sides s
     cross join lateral (
@@ -75,6 +76,15 @@ const READ = fixed<[Found]>(`
               and c.image_digest = w.image_digest and c.cluster_id = w.cluster_id
             offset 0)
        or ${UNTRACKED({ namespace: 'w.pod_namespace', kind: 'w.workload_kind', name: 'w.workload_name', container: 'w.container_name' })}),
+  -- files that were posted before the agent knew the image or the workload, and not again since
+  elsewhere as materialized (
+    select distinct i.side
+    from asked a
+    cross join (select distinct i.side, i.pod_namespace, i.workload_kind, i.workload_name, i.container_name,
+                                i.image_digest from instances i) i
+    where exists (
+      select from unattributed_files('primary', i.pod_namespace, i.workload_kind, i.workload_name, i.container_name,
+                                     i.image_digest, a.retention_start))),
   watches as materialized (
     select s.side,
            case
@@ -86,7 +96,7 @@ const READ = fixed<[Found]>(`
              when i.have_drops then 'events_dropped'
              when i.have_unsent then 'events_pending'
              when i.are_incomplete or exists (select from rows r where r.side = s.side and not r.path_complete)
-               then 'incomplete_paths'
+               or exists (select from elsewhere e where e.side = s.side) then 'incomplete_paths'
              when i.have_gap or exists (select from unwatched u where u.side = s.side) then 'capture_gap'
              when i.watched < (select a.least from asked a) then 'watched_too_short'
            end as reason

@@ -1,5 +1,6 @@
 /** Reads the versions of the profiles of workloads at two times (docs/contract.md#changes). */
 import { fixed, type Gate } from '../../db/index.ts'
+import { hashOfPart } from '../../profile/versions/index.ts'
 import type { VersionAt, VersionRecord } from '../confinement.ts'
 import { isOf, type OfEach, ofEach, WORKLOADS, type WorkloadName, workloadsJson } from './workloads.ts'
 
@@ -12,6 +13,9 @@ interface Row {
 
 /** Versions of a workload that are looked at; `PROFILE_VERSIONS_MAX_PER_WORKLOAD` keeps fewer. */
 const MAX_VERSIONS = 10_000
+
+/** The pod security of a version from a time when no container was current, as between two runs of a job. */
+const EMPTY = hashOfPart({ level: null, pod: null, containers: {} })
 
 const version = (v: string) => `
     left join lateral (
@@ -26,9 +30,12 @@ const shown = (v: string) => `
            when ${v}.revision is null then null
            when (older.hash, older.syscalls_hash) is distinct from (newer.hash, newer.syscalls_hash) then (
              select json_build_object('revision', ${v}.revision, 'createdAt', wire_time(${v}.created_at),
-                                      'podSecurity', s."podSecurity", 'seccompProfile', s.syscalls -> 'cr')
+                                      'podSecurity', s."podSecurity", 'seccompProfile', s.syscalls -> 'cr',
+                                      'isSeccompUnknown', json_typeof(s.syscalls -> 'syscalls') = 'null',
+                                      'isEmpty', ${v}.hash = '${EMPTY}')
              from json_to_record(${v}.snapshot) s("podSecurity" json, syscalls json))
-           else json_build_object('revision', ${v}.revision, 'createdAt', wire_time(${v}.created_at))
+           else json_build_object('revision', ${v}.revision, 'createdAt', wire_time(${v}.created_at),
+                                  'isEmpty', ${v}.hash = '${EMPTY}')
          end`
 
 const READ = fixed<Row[]>(`
@@ -38,12 +45,14 @@ const READ = fixed<Row[]>(`
   ${WORKLOADS},
   pairs as materialized (
     select k.n, k.kind, k.name, min(v.revision) as oldest,
-           max(v.revision) filter (where v.created_at <= a.since) as older_revision,
-           max(v.revision) filter (where v.created_at <= a.until) as newer_revision
+           coalesce(max(v.revision) filter (where v.created_at <= a.since and not v.is_empty),
+                    max(v.revision) filter (where v.created_at <= a.since)) as older_revision,
+           coalesce(max(v.revision) filter (where v.created_at <= a.until and not v.is_empty),
+                    max(v.revision) filter (where v.created_at <= a.until)) as newer_revision
     from asked a
     cross join workloads k
     cross join lateral (
-      select v.revision, v.created_at
+      select v.revision, v.created_at, v.dimension_hashes ->> 'podSecurity' = '${EMPTY}' as is_empty
       from workload_profile_version v
       where ${isOf('v')} and v.cluster_id = 'primary'
       order by v.revision desc

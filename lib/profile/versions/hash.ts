@@ -33,6 +33,9 @@ export function canonicalJson(value: unknown): string {
 
 const hashOf = (canonical: string) => `fnv1a64:${fnv1a64(canonical)}`
 
+/** The hash of a part of a snapshot, as in `dimensionHashes`. */
+export const hashOfPart = (part: Snapshot[CoreDimension]): string => hashOf(canonicalJson(part))
+
 export type DimensionHashes = Readonly<Record<CoreDimension, string>>
 
 /** A snapshot as it is stored, with its hashes. */
@@ -47,6 +50,6 @@ export interface HashedSnapshot {
 
 export function hashSnapshot(snapshot: Snapshot): HashedSnapshot {
   const snapshotText = canonicalJson(snapshot)
-  const parts = CORE_DIMENSIONS.map((dimension) => [dimension, hashOf(canonicalJson(snapshot[dimension]))])
+  const parts = CORE_DIMENSIONS.map((dimension) => [dimension, hashOfPart(snapshot[dimension])])
   return { snapshotText, contentHash: hashOf(snapshotText), dimensionHashes: Object.fromEntries(parts) }
 }

@@ -1,5 +1,5 @@
 export { change, diffOf, podSecurityDiff } from './diff.ts'
-export { canonicalJson, type DimensionHashes, type HashedSnapshot, hashSnapshot } from './hash.ts'
+export { canonicalJson, type DimensionHashes, type HashedSnapshot, hashOfPart, hashSnapshot } from './hash.ts'
 export { readPair, type StoredContent } from './pair.ts'
 export {
   changed,

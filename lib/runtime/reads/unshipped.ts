@@ -52,6 +52,10 @@ export const UnshippedFiles = z
         unwatchedInstances: count.describe('Those that are not watched now: nothing is known of what they run.'),
         reasons: z.record(z.enum(REASONS), count).describe('Their number by reason.'),
         podsWithoutContainerList: count.describe('Live pods whose containers are not known; not counted above.'),
+        silentPods: count.describe(
+          'Pods that were watched when their agent fell silent in the last 24 hours, and of which nobody said that ' +
+            'they ended: what they have run since is not known; not counted above.',
+        ),
       })
       .describe('Of the namespace, or of the cluster.'),
   })

@@ -102,7 +102,19 @@ begin
                  cross join lateral unnest(a.reasons) u(reason)) u) as reasons,
               (select count(*) from pod o
                where not o.is_dead and o.running_containers is null
-                 and (of_namespace is null or o.pod_namespace = of_namespace)) as "podsWithoutContainerList"
+                 and (of_namespace is null or o.pod_namespace = of_namespace)) as "podsWithoutContainerList",
+              (select count(distinct (c.pod_namespace, c.pod_name))
+               from (select now() at time zone 'utc' as moment) m
+               join runtime_coverage c
+                 on c.last_heartbeat >= m.moment - interval '24 hours'
+                    and c.last_heartbeat < m.moment - make_interval(secs => 3 * c.heartbeat_secs + 60)
+               cross join lateral (
+                 select from pod o
+                 where o.pod_name = c.pod_name and o.pod_namespace = c.pod_namespace and o.is_dead
+                   and o.swept_at >= o.time_stamp
+                 offset 0) o
+               where not c.ended and c.cluster_id = 'primary'
+                 and (of_namespace is null or c.pod_namespace = of_namespace)) as "silentPods"
        from running r) t);
 end
 $$;

@@ -54,10 +54,7 @@ as $$
            select from workload_container w
            where w.pod_namespace = f.namespace and w.workload_kind = f.kind and w.workload_name = f.name
              and is_running(w, window_secs))
-         or exists (
-           select from pod p
-           where p.pod_namespace = f.namespace and p.workload_kind = f.kind and p.workload_name = f.name
-             and not p.is_dead),
+         or exists (select from live_pods_of(f.namespace, f.kind, f.name)),
          case when f.name = asked then 0 else 2 end,
          concat_ws('/', f.namespace, f.kind, f.name), json_build_object(
            'type', 'workload', 'namespace', f.namespace, 'kind', f.kind, 'name', f.name)

@@ -1,5 +1,9 @@
-import { listing } from '../list/listing.ts'
+import { ask } from '../connection/ask.ts'
+import type { CliContext } from '../context.ts'
+import { EXIT, Failure } from '../failure.ts'
+import { type ListFlags, listing } from '../list/listing.ts'
 import { counted } from '../output/lines.ts'
+import { answerOf } from '../output/show.ts'
 import { ORIGIN_COLOURS, type ReasonDetail, reasonText } from '../runtime/reason.ts'
 
 interface Entry {
@@ -13,6 +17,11 @@ interface Entry {
 }
 
 interface Runtime {
+  readonly namespace: string
+  readonly kind: string
+  readonly name: string
+  /** The containers that run, as the inventory of images has them. */
+  readonly running?: readonly string[]
   readonly containers: readonly {
     readonly containerName: string
     readonly imageDigest: string
@@ -36,7 +45,7 @@ interface Row extends Entry {
   readonly imageDigest: string
 }
 
-function saidOf({ containers, coverage, truncated }: Runtime): string[] {
+function saidOf({ containers, coverage, truncated, running = [] }: Runtime): string[] {
   const lines = coverage.flatMap(({ containerName, covered, windowHours, silentPods, silentPodCount = 0, ...one }) => [
     ...(covered
       ? []
@@ -49,15 +58,37 @@ function saidOf({ containers, coverage, truncated }: Runtime): string[] {
       : [`${containerName}: agents of ${counted(silentPodCount, 'pod')} fell silent: ${silentPods.join(', ')}`]),
   ])
   const watched = new Set(coverage.map(({ containerName }) => containerName))
-  for (const { containerName } of containers)
-    if (!watched.has(containerName)) lines.push(`${containerName}: not covered: no_runtime_data`)
+  for (const name of new Set([...containers.map(({ containerName }) => containerName), ...running]))
+    if (!watched.has(name)) lines.push(`${name}: not covered: no_runtime_data`)
   if (coverage.length === 0) lines.push('no agent watches this workload: no file here does not mean that nothing ran')
   if (truncated) lines.push('the list is cut: see --limit, --container and --kind')
   return lines
 }
 
+/** A container that runs and that nobody watches is in no list of the route. */
+async function runningOf(
+  context: CliContext,
+  flags: ListFlags,
+  { namespace, kind, name }: Pick<Runtime, 'namespace' | 'kind' | 'name'>,
+): Promise<string[]> {
+  const path = ['workloads', namespace, kind, name, 'containers']
+  try {
+    const bytes = await ask(context, flags, { method: 'GET', path, query: {}, expects: 'application/json' })
+    const { containers } = answerOf<{ containers: { containerName: string; digests: unknown[] }[] }>(bytes)
+    const running = containers.filter(({ digests }) => digests.length > 0).map(({ containerName }) => containerName)
+    return running.filter((one) => flags.container === undefined || one === flags.container)
+  } catch (error) {
+    if (error instanceof Failure && error.exitCode === EXIT.notFound) return []
+    throw error
+  }
+}
+
 export const runtime = listing<Runtime, Row>({
   route: '/workloads/{namespace}/{kind}/{name}/runtime',
+  read: async (context, flags, { bytes, answer }) => ({
+    bytes,
+    answer: { ...answer, running: await runningOf(context, flags, answer) },
+  }),
   rowsOf: ({ containers }) =>
     containers.flatMap(({ entries, containerName, imageDigest }) =>
       entries.map((entry) => ({ containerName, imageDigest, ...entry })),

@@ -27,11 +27,12 @@ interface Unshipped {
     readonly unwatchedInstances: number
     readonly reasons: Readonly<Record<string, number>>
     readonly podsWithoutContainerList: number
+    readonly silentPods: number
   }
 }
 
 function saidOf({ watch }: Unshipped): string[] {
-  const { runningInstances, unwatchedInstances, reasons, podsWithoutContainerList } = watch
+  const { runningInstances, unwatchedInstances, reasons, podsWithoutContainerList, silentPods = 0 } = watch
   const why = Object.entries(reasons)
     .filter(([, count]) => count > 0)
     .map(([reason, count]) => `${reason} ${count}`)
@@ -45,6 +46,9 @@ function saidOf({ watch }: Unshipped): string[] {
     ...(podsWithoutContainerList === 0
       ? []
       : [`the containers of ${counted(podsWithoutContainerList, 'live pod')} are not known`]),
+    ...(silentPods === 0
+      ? []
+      : [`agents of ${counted(silentPods, 'pod')} fell silent, and nothing is known of what runs there since`]),
   ]
 }
 

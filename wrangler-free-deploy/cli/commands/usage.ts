@@ -21,6 +21,9 @@ interface Container {
   readonly runq_p99_us: number | null
 }
 
+/** The most containers that the broker lists. */
+const MAX_CONTAINERS = 5_000
+
 /** So near to its limit, a container is about to be killed. */
 const NEAR_LIMIT = 0.9
 
@@ -56,7 +59,12 @@ export const usage = listing<{ containers: readonly Container[]; nodes: readonly
     { header: 'SAMPLED', of: ({ ts }) => ts, isTime: true, isWide: true },
   ],
   nameOf: ({ namespace, pod_name, container }) => `${namespace}/${pod_name}/${container}`,
-  said: ({ containers }) => (containers.length > 0 ? [] : ['no container has reported lately: see ctb nodes']),
+  said: ({ containers: { length } }) =>
+    length === 0
+      ? ['no container has reported lately: see ctb nodes']
+      : length < MAX_CONTAINERS
+        ? []
+        : [`the broker lists ${MAX_CONTAINERS} containers at most: narrow it with --kind or --workload`],
   brief: 'Show what live containers use of CPU and memory, against their requests and limits',
   description: ['MEMORY is the working set. THROTTLED is the part of the periods of the CPU limit in the last sample.'],
 })

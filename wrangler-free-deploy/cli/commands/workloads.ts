@@ -1,5 +1,6 @@
 import { listing } from '../list/listing.ts'
 import type { Colour } from '../output/cell.ts'
+import { timeText } from '../output/cell.ts'
 import { counted } from '../output/lines.ts'
 
 type Status = 'ok' | 'warn' | 'risk' | 'unknown'
@@ -35,7 +36,25 @@ const nameOf = ({ namespace, kind, name }: Workload): string => `${namespace}/${
 /** Workloads of a page that are named. */
 const MAX_NAMED = 3
 
+const HOUR_MS = 3_600_000
+/** The job computes each profile every five minutes, and more slowly where there are very many. */
+const OLD_HOURS = 3
+
+function ageTexts(items: readonly Workload[]): string[] {
+  const oldest = new Date(Date.now() - OLD_HOURS * HOUR_MS).toISOString()
+  const old = items.flatMap(({ computedAt }) => (computedAt !== null && computedAt < oldest ? [computedAt] : [])).sort()
+  if (old.length === 0) return []
+  return [
+    `${counted(old.length, 'workload')} as computed more than ${OLD_HOURS} hours ago, the oldest ` +
+      `${timeText(old[0]!, true)}: what changed since is not shown`,
+  ]
+}
+
 function saidOf({ items }: { readonly items: readonly Workload[] }): string[] {
+  return [...ageTexts(items), ...failureTexts(items)]
+}
+
+function failureTexts(items: readonly Workload[]): string[] {
   const failed = items.filter(({ lastError }) => lastError !== null)
   const named = failed
     .slice(0, MAX_NAMED)

@@ -1,5 +1,4 @@
 /** The questions that a pipeline asks of a workload. */
-import { counted } from '../output/lines.ts'
 import { type Profile, runningDigests } from './profile.ts'
 
 export const FAIL_ON = ['risk', 'p0', 'drift'] as const
@@ -19,13 +18,14 @@ function risk({ posture: { status, unknownDimensions } }: Profile): Judgement {
   return { answer: unknownDimensions.length > 0 ? null : false, why: unknownDimensions.join(', ') }
 }
 
+/** Counts are those of all running images, or none: then the urgent vulnerabilities of some of them are a finding. */
 function p0(profile: Profile): Judgement {
-  const found = profile.dimensions.images.vulnerabilities
-  const running = runningDigests(profile).size
+  const { reasons, vulnerabilities: found } = profile.dimensions.images
   if (found !== null && found.tiers.P0 > 0) return { answer: true, why: `${found.tiers.P0} of tier P0` }
-  const scanned = found?.scannedDigests ?? 0
-  if (found !== null && scanned >= running) return { answer: false, why: '' }
-  return { answer: null, why: `${scanned} of ${counted(running, 'running digest')} scanned` }
+  if (found !== null && found.scannedDigests >= runningDigests(profile).size) return { answer: false, why: '' }
+  const urgent = profile.findings.filter(({ id }) => id === 'images.vulnerabilities.critical')
+  const texts = [...reasons.slice(0, 1).map(({ message }) => message), ...urgent.map(({ title }) => title)]
+  return { answer: null, why: texts.join('; ') }
 }
 
 function drift({ drift: { items, notEvaluated } }: Profile): Judgement {

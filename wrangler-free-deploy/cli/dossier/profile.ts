@@ -21,6 +21,7 @@ export interface Profile {
   readonly snapshotPending: boolean
   readonly posture: { readonly status: string; readonly unknownDimensions: readonly string[] }
   readonly findings: readonly {
+    readonly id: string
     readonly severity: string
     readonly title: string
     readonly detail: string

@@ -16,6 +16,9 @@ import { wholeRows } from './rows.ts'
 /** The broker sends nothing while it looks for flows that match. */
 const SILENCE_MS = 600_000
 
+/** Filters by what was not always recorded of a flow. */
+const MAYBE_UNKNOWN = /^(?:from_|to_)?(?:workload|label|node)$/
+
 /** @throws Failure as `open`, and where the stream ends early */
 export async function exportFlows(
   context: CliContext,
@@ -41,6 +44,9 @@ export async function exportFlows(
     context.say(counted(count, 'flow'))
     const facts = form.factsOf(answer)
     for (const line of facts === null ? [] : flowFactsText(facts)) context.say(line)
+    // The table of the broker has no place for their number.
+    if (format === 'csv' && Object.keys(query).some((name) => MAYBE_UNKNOWN.test(name)))
+      context.say('flows of which nobody knows whether they match are left out: -o ndjson counts them')
     if (count === limit && facts?.nextAfter !== null) context.say('there may be more: see --limit')
   } finally {
     answer.destroy()

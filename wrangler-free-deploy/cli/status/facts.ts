@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts'
 import { answered, type ComposedFlags, jsonQuestion } from '../list/composed.ts'
 import { timeText } from '../output/cell.ts'
 import { counted } from '../output/lines.ts'
-import { jobsOf } from './jobs.ts'
+import { brokenJobs, jobsOf } from './jobs.ts'
 
 export interface Fact {
   readonly what: string
@@ -112,10 +112,15 @@ interface Edges extends Flows {
   readonly asOf: string
 }
 
+/** The job counts every few seconds, or as often as a scheduler runs it. */
+const BEHIND_MS = 15 * 60_000
+
 function edgesFact({ asOf, observedSince, unstamped }: Edges): Fact {
   const since = observedSince === null ? 'none is held' : `held since ${timeText(observedSince, true)}`
   const state = observedSince === null ? 'none' : 'held'
-  return fact('edges', state, `counted until then, ${since}${unstampedText(unstamped)}`, { time: asOf })
+  const isBehind = Date.now() - Date.parse(`${asOf}Z`) > BEHIND_MS
+  const detail = `counted until then${isBehind ? ', not since' : ''}, ${since}${unstampedText(unstamped)}`
+  return fact('edges', state, detail, { time: asOf, needsLook: isBehind })
 }
 
 interface Totals {
@@ -147,10 +152,14 @@ const LATE_MS_BY_JOB: Readonly<Record<string, number>> = { 'version-check': 72 *
 
 function jobFacts(metrics: string): Fact[] {
   const jobs = jobsOf(metrics)
-  if (jobs.length === 0) return [fact('jobs', 'unknown', 'none has ended well yet', { needsLook: true })]
-  return jobs.map(({ name, lastSuccess }) => {
+  const broken = brokenJobs(metrics).map((name) =>
+    fact(`job ${name}`, 'failed', 'it has never ended well: the log of the broker says why', { needsLook: true }),
+  )
+  if (jobs.length === 0) return [fact('jobs', 'unknown', 'none has ended well yet', { needsLook: true }), ...broken]
+  const ended = jobs.map(({ name, lastSuccess }) => {
     const isLate = Date.now() - lastSuccess.getTime() > (LATE_MS_BY_JOB[name] ?? LATE_MS)
     const time = lastSuccess.toISOString()
     return fact(`job ${name}`, isLate ? 'late' : 'ok', 'last success', { time, needsLook: isLate })
   })
+  return [...ended, ...broken]
 }

@@ -3193,6 +3193,7 @@ export interface components {
         unwatchedInstances: number
         reasons: Record<string, number>
         podsWithoutContainerList: number
+        silentPods: number
       }
     }
     Verdict: 'verified' | 'key_signed' | 'unsigned' | 'invalid' | 'unknown'
