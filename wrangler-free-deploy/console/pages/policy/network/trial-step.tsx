@@ -7,7 +7,6 @@ import { counted } from '../../../parts/plural.ts'
 import { Failure } from '../../../parts/states.tsx'
 import { localText } from '../../../parts/time.tsx'
 import { go, hrefWith } from '../../../place.ts'
-import type { Target } from '../target.ts'
 import type { Tried } from './draft.ts'
 import { TrialView } from './trial-view.tsx'
 import { DAYS, DEFAULT_DAYS, tryAddress } from './try-policies.ts'
@@ -15,7 +14,6 @@ import { DAYS, DEFAULT_DAYS, tryAddress } from './try-policies.ts'
 const BAD_REQUEST = 400
 
 export interface TrialStepProps {
-  readonly target: Target
   readonly days: string
   readonly tried: Tried | null
   readonly isOutdated: boolean
@@ -27,7 +25,7 @@ export interface TrialStepProps {
 }
 
 export function TrialStep(props: TrialStepProps) {
-  const { target, days, tried, isOutdated, isTrying, isEmpty, fileName, onTry, onLine } = props
+  const { days, tried, isOutdated, isTrying, isEmpty, fileName, onTry, onLine } = props
   return (
     <section class="section" aria-labelledby="try">
       <div class="step-head">
@@ -70,7 +68,6 @@ export function TrialStep(props: TrialStepProps) {
             <Untried error={tried.outcome.error} />
           ) : (
             <TrialView
-              target={target}
               trial={tried.outcome.trial}
               text={tried.text}
               days={tried.days}
