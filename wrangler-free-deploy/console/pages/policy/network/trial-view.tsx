@@ -6,7 +6,7 @@ import { Ago, Time, toMs } from '../../../parts/time.tsx'
 import { href } from '../../../place.ts'
 import { type LineFinder, lineFinder } from '../text/place.ts'
 import { type DeniedEdge, type DeniedGroup, filterOfSide, groupDenied, type Side, sideText } from './denied.ts'
-import type { Trial } from './try-policies.ts'
+import { daysText, type Trial } from './try-policies.ts'
 
 /** Number of peers shown at first. */
 const GROUPS_SHOWN = 20
@@ -81,7 +81,9 @@ function Summary({ trial: { evaluated, allowed, denied, unknown }, days }: Omit<
         ) : unknown > 0 ? (
           <Badge tone="warn">nothing known would be cut off</Badge>
         ) : (
-          <Badge tone="good">nothing seen would be cut off</Badge>
+          <Badge tone={days === 'all' ? 'good' : 'info'}>
+            nothing {days === 'all' ? 'seen' : `new in ${daysText(days)}`} would be cut off
+          </Badge>
         )}
       </p>
       <dl class="counts">
@@ -91,10 +93,15 @@ function Summary({ trial: { evaluated, allowed, denied, unknown }, days }: Omit<
         <Figure name="not known" value={unknown} />
       </dl>
       <p class="faint">
-        Counted in edges: all flows of one client to one server on one port, with a new flow in the{' '}
-        {days === '1' ? 'last day' : `last ${days} days`}. A living pod reports a connection to the same peer once, so
-        an edge that is in use may be older than that.
+        Counted in edges: all flows of one client to one server on one port
+        {days !== 'all' && `, with a new flow in ${daysText(days)}`}.
       </p>
+      {days !== 'all' && (
+        <p class="note">
+          An edge without a new flow in that time may be in use, and was not judged: a living pod reports a connection
+          to the same peer once. Try it on all that is kept, too.
+        </p>
+      )}
     </div>
   )
 }
