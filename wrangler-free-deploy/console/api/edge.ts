@@ -17,7 +17,8 @@ export function flowsQuery({ from, to, port, protocol, verdict }: Edge): Query {
     ...sideQuery('from_', from),
     ...sideQuery('to_', to),
     port,
-    protocol,
+    // Agents may send others, which the filter refuses.
+    protocol: ['TCP', 'UDP', 'SCTP'].includes(protocol ?? '') ? protocol : null,
     verdict: verdictFilter(verdict),
   }
 }

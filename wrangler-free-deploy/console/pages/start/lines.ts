@@ -172,7 +172,6 @@ function newEdges({ items, nextAfter, asOf, observedSince }: Edges, words: EdgeW
     detail,
     examples: fresh.slice(0, MAX_EXAMPLES).map((edge) => ({
       text: edgeText(edge),
-      note: counted(edge.flows, 'flow'),
       to: { segments: ['flows'], query: { ...flowsQuery(edge), since: SINCE } },
     })),
   }
