@@ -34,9 +34,10 @@ const open = (path: string, options: Parameters<typeof openPage>[2] = {}) =>
 
 const get = async (path: string): Promise<string> => (await fetch(`${broker.url}${path}`)).text()
 
-async function tryIt(text: string, days: number): Promise<PolicyTrial> {
+async function tryIt(text: string, days: number | null): Promise<PolicyTrial> {
+  const url = `${broker.url}/networkpolicy/try${days === null ? '' : `?since=${days}d`}`
   const headers = { 'content-type': 'application/yaml' }
-  const answer = await fetch(`${broker.url}/networkpolicy/try?since=${days}d`, { method: 'POST', headers, body: text })
+  const answer = await fetch(url, { method: 'POST', headers, body: text })
   assert.equal(answer.status, 200)
   return (await answer.json()) as PolicyTrial
 }
@@ -181,13 +182,19 @@ describe('policies in the browser', { skip: noBrowser }, () => {
     const outdated = page.getByText('This answer is out of date')
     await tried(page)
     const { allowed } = await tryIt(text, 7)
-    await page.getByText('nothing seen would be cut off').waitFor()
+    await page.getByText('nothing new in 7 days would be cut off').waitFor()
     assert.match(await seenIn(page.locator('.counts')), new RegExp(`allowed\\s+${allowed}\\b`))
     assert.equal(await outdated.count(), 0)
     await page.getByRole('radio', { name: '30 days' }).check()
     await page.getByText('it is of 7 days').waitFor()
     await tried(page)
     await outdated.waitFor({ state: 'detached' })
+    // Edges without a new flow for long are in use, too.
+    await page.getByRole('radio', { name: 'all that is kept' }).check()
+    await tried(page)
+    await page.getByText('nothing seen would be cut off').waitFor()
+    const { evaluated } = await tryIt(text, null)
+    assert.match(await seenIn(page.locator('.counts')), new RegExp(`judged\\s+${evaluated}\\b`))
     await editor(page).fill(withoutFxRates(text).text)
     await page.getByText('it is of an earlier text').waitFor()
     await page.getByRole('button', { name: 'Back to generated' }).click()

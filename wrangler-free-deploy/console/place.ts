@@ -52,13 +52,10 @@ export function usePlace(): Place {
   }, currentPlace)
 }
 
-/** An address of the console. It keeps the time window unless `query` has one. */
+/** An address of the console. It keeps the time window unless `query` has one, even if only a beginning. */
 export function href(segments: readonly string[], query: Query = {}): string {
-  const kept = KEPT.flatMap((name) => {
-    const value = current.query.get(name)
-    return value === null || name in query ? [] : [[name, value] as const]
-  })
-  return address(segments, toParameters(query, new URLSearchParams(kept.map(([name, value]) => [name, value]))))
+  const kept = KEPT.some((name) => name in query) ? [] : [...current.query].filter(([name]) => KEPT.includes(name))
+  return address(segments, toParameters(query, new URLSearchParams(kept)))
 }
 
 /** The current address with some parameters replaced; an empty value removes one. */

@@ -95,6 +95,8 @@ test('jobs: late ones first, and failed runs', () => {
       'broker_job_passes_total{job="flow-edges",outcome="done"} 7',
       'broker_job_passes_total{job="flow-edges",outcome="failed"} 2',
       'broker_job_passes_total{job="flow-edges",outcome="skipped"} 1',
+      'broker_job_passes_total{job="broken",outcome="failed"} 3',
+      'broker_job_passes_total{job="elsewhere",outcome="skipped"} 3',
     ].join('\n'),
     isWanted,
   )
@@ -102,15 +104,18 @@ test('jobs: late ones first, and failed runs', () => {
   assert.deepEqual(
     jobs.map(({ job, isLate }) => [job, isLate]),
     [
+      ['broken', true],
       ['traffic-retention', true],
       ['flow-edges', false],
       ['version-check', false],
     ],
   )
-  assert.equal(jobs[1]!.durationMs, 250)
-  assert.equal(jobs[1]!.passes, 10)
-  assert.deepEqual(jobs[1]!.others, [{ outcome: 'failed', count: 2 }])
-  assert.equal(jobs[0]!.durationMs, null)
+  assert.equal(jobs[2]!.durationMs, 250)
+  assert.equal(jobs[2]!.passes, 10)
+  assert.deepEqual(jobs[2]!.others, [{ outcome: 'failed', count: 2 }])
+  assert.equal(jobs[1]!.durationMs, null)
+  // One that has failed since the start is not left out.
+  assert.deepEqual([jobs[0]!.endedAt, jobs[0]!.others], [null, [{ outcome: 'failed', count: 3 }]])
 })
 
 test('the largest tables', () => {

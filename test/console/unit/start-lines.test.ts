@@ -8,8 +8,17 @@ const part = (total: number, missing: object = {}, items: readonly object[] = []
   items,
   nextAfter: null,
 })
-const coverage = (nodes: object | null, images: object | null = null, workloads: object | null = null) =>
-  ({ nodes, images, workloads, containers: null }) as never
+const coverage = (
+  nodes: object | null,
+  images: object | null = null,
+  workloads: object | null = null,
+  containers: object | null = null,
+) => ({ nodes, images, workloads, containers }) as never
+const watched = (total: number, known: number) => ({
+  totals: { total, known, missing: {} },
+  items: [],
+  nextAfter: null,
+})
 const edges = (items: readonly object[], more: object = {}) =>
   ({
     ...{ items, nextAfter: null, asOf: '2026-11-27T12:00:00', observedSince: '2026-10-01T00:00:00', unstamped: 0 },
@@ -23,15 +32,38 @@ const edge = (firstSeenAt: string) => ({
 
 test('vulnerabilities that are not counted yet are not known', () => {
   const page = { items: [], nextAfter: null, computedAt: null } as never
-  assert.equal(lines.urgentLine(page).state, 'unknown')
-  const counted = { items: [], nextAfter: null, computedAt: '2026-11-27T12:00:00' } as never
-  assert.equal(lines.urgentLine(counted).state, 'clear')
+  assert.equal(lines.urgentLine(page, coverage(null)).state, 'unknown')
+})
+
+test('no vulnerability in use is clear only if all is scanned and watched', () => {
+  const none = { items: [], nextAfter: null, computedAt: '2026-11-27T12:00:00' } as never
+  const line = (images: object | null, containers: object | null) =>
+    lines.urgentLine(none, coverage(null, images, null, containers))
+  assert.equal(line(part(9, { no_report: 0 }), watched(20, 20)).state, 'clear')
+  const gaps = [
+    [part(9, { no_report: 0 }), watched(20, 0), /20 of 20 containers were not watched all day/],
+    [part(9, { no_report: 2 }), watched(20, 20), /of 2 running images there is no report/],
+    [part(9, { no_report: 0 }), null, /could not be counted/],
+  ] as const
+  for (const [images, containers, says] of gaps) {
+    const { state, title } = line(images, containers)
+    assert.equal(state, 'unknown')
+    assert.match(title, says)
+  }
+  const more = { items: [], nextAfter: 'x', computedAt: '2026-11-27T12:00:00' } as never
+  assert.equal(lines.urgentLine(more, coverage(null, part(9, { no_report: 0 }), null, watched(2, 2))).state, 'unknown')
 })
 
 test('a page that is not the last gives a lower limit', () => {
   const items = [{ id: 'CVE-1', tier: 'P0', executedWorkloads: 2, loadedWorkloads: 1 }]
-  const line = lines.urgentLine({ items, nextAfter: 'x', computedAt: '2026-11-27T12:00:00' } as never)
+  const urgent = (nextAfter: string | null) =>
+    lines.urgentLine({ items, nextAfter, computedAt: '2026-11-27T12:00:00' } as never, coverage(null))
+  const line = urgent('x')
   assert.ok(line.state === 'look' && line.isAtLeast && line.count === 1)
+  // Which one is the most widespread is known of the whole list only.
+  assert.doesNotMatch(line.detail, /most widespread/)
+  const whole = urgent(null)
+  assert.ok(whole.state === 'look' && /in use in 3 workloads/.test(whole.detail))
   assert.equal(line.examples[0]!.note, 'P0, 3 workloads')
 })
 
@@ -41,7 +73,8 @@ test('only edges whose first flow came within a day are new', () => {
   assert.equal(line.count, 1)
   assert.equal(line.examples[0]!.text, 'shop/web → shop/api :8080')
   assert.deepEqual(line.examples[0]!.to.query, {
-    ...{ from_workload: 'shop/Deployment/web', to_workload: 'shop/Deployment/api', verdict: 'ALLOW', since: '24h' },
+    ...{ from_workload: 'shop/Deployment/web', to_workload: 'shop/Deployment/api' },
+    ...{ port: '8080', protocol: 'TCP', verdict: 'ALLOW', since: '24h' },
   })
   assert.equal(lines.dropsLine(edges([edge('2026-11-20T00:00:00')])).state, 'clear')
 })
@@ -109,6 +142,12 @@ test('an unknown count, and missing data, are not clear', () => {
   assert.equal(lines.silentLine(coverage(part(0, { silent: 0 }))).state, 'unknown')
   const nothingRecorded = coverage(null, null, part(4, { capture_incomplete: 0, no_observations: 4 }))
   assert.equal(lines.partialLine(nothingRecorded).state, 'unknown')
+  const someRecorded = coverage(null, null, part(4, { capture_incomplete: 0, no_observations: 3 }))
+  assert.equal(lines.partialLine(someRecorded).state, 'unknown')
+  assert.match(lines.partialLine(someRecorded).title, /nothing was recorded of 3 workloads/)
+  const allRecorded = coverage(null, null, part(4, { capture_incomplete: 0, no_observations: 0 }))
+  assert.equal(lines.partialLine(allRecorded).state, 'clear')
+  assert.equal(lines.totalText({ totals: null, items: [], nextAfter: null }, 'workload'), '? workloads')
 })
 
 test('compute is clear only if something was measured', () => {
@@ -117,6 +156,18 @@ test('compute is clear only if something was measured', () => {
   assert.equal(lines.findingsLine({ ...answer, victims_evaluated: 9 }).state, 'clear')
   assert.equal(lines.findingsLine({ ...answer, victims_evaluated: 9, truncated: true }).state, 'unknown')
   assert.equal(lines.findingsLine({ ...answer, history_disabled: true }).state, 'unknown')
+})
+
+test('a container that waits for CPU and memory counts once', () => {
+  const finding = (uid: string, kind: string, severity: string) =>
+    ({ kind, severity, victim: { container_uid: uid, namespace: 'shop', pod_name: uid } }) as never
+  const line = lines.findingsLine({
+    findings: [finding('a', 'cpu-contended', 'medium'), finding('a', 'memory-pressure', 'critical')],
+    ...{ truncated: false, victims_evaluated: 9, history_disabled: false },
+  })
+  assert.ok(line.state === 'look')
+  assert.deepEqual([line.count, line.title], [1, 'container waits for CPU or memory'])
+  assert.equal(line.detail, 'In the last five minutes: 1 critical.')
 })
 
 test('a broker without any data', () => {

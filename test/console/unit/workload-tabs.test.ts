@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { flowsQuery } from '../../../wrangler-free-deploy/console/api/edge.ts'
 import { inputText, typedTime } from '../../../wrangler-free-deploy/console/pages/workload/changes/dates.ts'
 import { type Diff, partsOf } from '../../../wrangler-free-deploy/console/pages/workload/changes/rows.ts'
 import { caveatsOf, fitText } from '../../../wrangler-free-deploy/console/pages/workload/compute/sizing-rows.ts'
 import { waitsOf, waitText } from '../../../wrangler-free-deploy/console/pages/workload/compute/waits.ts'
 import {
   type Edge,
-  flowsQuery,
   newEdges,
   sideText,
   workloadOfSide,

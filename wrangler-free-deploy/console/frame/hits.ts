@@ -44,7 +44,7 @@ export function placeOf(hit: Hit): string {
     case 'pod':
       return hit.namespace !== null && hit.workloadKind !== null && hit.workloadName !== null
         ? href(['workload', hit.namespace, hit.workloadKind, hit.workloadName])
-        : href(['flows'], { pod: hit.namespace === null ? '' : `${hit.namespace}/${hit.name}` })
+        : href(['flows'], hit.namespace === null ? { ip: hit.address } : { pod: `${hit.namespace}/${hit.name}` })
     case 'service':
       return href(
         ['flows'],

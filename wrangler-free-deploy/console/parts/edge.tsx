@@ -1,6 +1,6 @@
 /** Edges of flows: names of their sides, links to more, and words for verdicts. */
-import { type Edge, type Side, verdictFilter } from '../api/edge.ts'
-import { href, type Query } from '../place.ts'
+import { type Edge, flowsQuery, type Side } from '../api/edge.ts'
+import { href } from '../place.ts'
 import { Badge, Workload, type WorkloadName } from './text.tsx'
 
 /** A verdict in words. For `DROP` the agent saw no answer to a SYN, and does not know the cause. */
@@ -70,26 +70,8 @@ export function SideName({ side, workloadTo }: { side: Side; workloadTo?: (workl
   )
 }
 
-/** The parameter of the filter of flows that matches this side. */
-export function sideQuery(direction: 'from' | 'to', side: Side): Query {
-  const { kind, namespace, name, ip } = side
-  const workload = workloadOf(side)
-  if (workload !== null) return { [`${direction}_workload`]: workloadText(workload) }
-  if (kind === 'namespace') return { [`${direction}_namespace`]: namespace }
-  if (kind === 'pod' || kind === 'service') return { [`${direction}_${kind}`]: `${namespace}/${name}` }
-  return { [`${direction}_ip`]: ip }
-}
-
 /** Link to the flows of an edge, as far as they are still stored. */
-export function flowsHref({ from, to, port, protocol, verdict }: Edge): string {
-  return href(['flows'], {
-    ...sideQuery('from', from),
-    ...sideQuery('to', to),
-    port,
-    protocol,
-    verdict: verdictFilter(verdict),
-  })
-}
+export const flowsHref = (edge: Edge): string => href(['flows'], flowsQuery(edge))
 
 /** The agents that reported an edge, in words. A report from one side may mean that the other node has no agent. */
 export function seenByText(seenBy: readonly string[]): string {

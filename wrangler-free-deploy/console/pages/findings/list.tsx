@@ -49,6 +49,8 @@ export function NoFindings({ answer: { history_disabled, truncated, victims_eval
   if (victims_evaluated === 0)
     return <Empty title="Not watched">No container was sampled in the last five minutes.</Empty>
   return (
-    <Empty title={truncated ? 'None found among those that were looked at' : 'No container waits for CPU or memory'} />
+    <Empty title={truncated ? 'None found among those that were looked at' : 'No container waits for CPU or memory'}>
+      {counted(victims_evaluated, 'container')} {victims_evaluated === 1 ? 'was' : 'were'} looked at.
+    </Empty>
   )
 }

@@ -75,7 +75,7 @@ export default function Flows() {
         {({ pages }) => (
           <div class={uuid && at ? 'flows with-detail' : 'flows'}>
             <div class="section">
-              <Known pages={pages} since={window.since} />
+              <Known pages={pages} hasMore={reading.hasNextPage} since={window.since} />
               <Table
                 name="Flows"
                 rows={rows}
@@ -138,7 +138,7 @@ function Switches({ isLive, isOldest, hasEnd }: { isLive: boolean; isOldest: boo
 type Page = Answer<'/flows'>
 
 /** Limits of the list: a time before the stored flows, and flows that the filter could not be applied to. */
-function Known({ pages, since }: { pages: readonly Page[]; since: string | undefined }) {
+function Known({ pages, hasMore, since }: { pages: readonly Page[]; hasMore: boolean; since: string | undefined }) {
   const observedSince = pages[0]?.observedSince ?? null
   const unstamped = pages.reduce((sum, page) => sum + page.unstamped, 0)
   return (
@@ -151,6 +151,7 @@ function Known({ pages, since }: { pages: readonly Page[]; since: string | undef
       )}
       {unstamped > 0 && (
         <p class="note">
+          {hasMore && 'Up to the last row here, '}
           {count.format(unstamped)} {unstamped === 1 ? 'flow is' : 'flows are'} left out: the workload, the labels or
           the node that the filter asks for were not recorded, so nobody can say whether it matches.
         </p>

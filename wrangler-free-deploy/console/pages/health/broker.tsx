@@ -108,20 +108,11 @@ function State({ health: { data, error } }: { health: WorksProps['health'] }) {
 
 interface Since {
   readonly observedSince: string | null
-  readonly unstamped: number
 }
 
 function Held({ reading: { data, error }, of }: { reading: Reading<Since>; of: string }) {
   if (data === undefined) return <span class="faint">{error === null ? 'asking' : `not known: ${error.message}`}</span>
-  const { observedSince, unstamped } = data
-  return (
-    <>
-      {observedSince === null ? `no ${of} is held` : <Time at={observedSince} />}
-      {unstamped > 0 && (
-        <span class="faint">, and {numberText(unstamped)} flows without a time of arrival, of an older release</span>
-      )}
-    </>
-  )
+  return data.observedSince === null ? `no ${of} is held` : <Time at={data.observedSince} />
 }
 
 interface KnownRow {

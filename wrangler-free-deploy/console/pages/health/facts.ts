@@ -4,6 +4,7 @@ import type { Metrics } from './metrics.ts'
 const REQUESTS = 'broker_http_request_duration_seconds_count'
 const SECONDS = 'broker_http_request_duration_seconds_sum'
 const JOB_ENDED = 'broker_job_last_success_timestamp_seconds'
+const PASSES = 'broker_job_passes_total'
 
 const WANTED = new Set([
   REQUESTS,
@@ -58,8 +59,8 @@ export const REQUEST_COUNTER = REQUESTS
 
 export interface JobState {
   readonly job: string
-  /** Milliseconds since 1970; any process may have run it. */
-  readonly endedAt: number
+  /** Milliseconds since 1970; any process may have run it. Null if it never ended well. */
+  readonly endedAt: number | null
   readonly durationMs: number | null
   readonly passes: number
   /** Runs of this process that failed, by outcome. */
@@ -78,17 +79,16 @@ const LATE_MS_BY_JOB: Readonly<Record<string, number>> = { 'version-check': 72 *
 /** Outcomes that are no failures: another process ran the job, or the next run continues it. */
 const FINE = ['done', 'capped', 'skipped']
 
-/** Jobs that have succeeded at least once, late ones first. */
+/** Jobs that ended well or failed, late ones first. */
 export function jobsOf(metrics: Metrics, nowMs: number): JobState[] {
-  return metrics
-    .all(JOB_ENDED)
-    .filter(({ value }) => value > 0)
-    .map(({ labels: { job = '' }, value }) => {
-      const endedAt = value * MS_PER_SECOND
+  return [...new Set([JOB_ENDED, PASSES].flatMap((name) => metrics.values(name, 'job')))]
+    .map((job) => {
+      const ended = metrics.sum(JOB_ENDED, { job }) ?? 0
+      const endedAt = ended > 0 ? ended * MS_PER_SECOND : null
       const seconds = metrics.sum('broker_job_duration_seconds', { job })
-      const outcomes = metrics.values('broker_job_passes_total', 'outcome').map((outcome) => ({
+      const outcomes = metrics.values(PASSES, 'outcome').map((outcome) => ({
         outcome,
-        count: metrics.sum('broker_job_passes_total', { job, outcome }) ?? 0,
+        count: metrics.sum(PASSES, { job, outcome }) ?? 0,
       }))
       return {
         job,
@@ -96,9 +96,10 @@ export function jobsOf(metrics: Metrics, nowMs: number): JobState[] {
         durationMs: seconds === null ? null : seconds * MS_PER_SECOND,
         passes: outcomes.reduce((sum, { count }) => sum + count, 0),
         others: outcomes.filter(({ outcome, count }) => count > 0 && !FINE.includes(outcome)),
-        isLate: nowMs - endedAt > (LATE_MS_BY_JOB[job] ?? LATE_MS),
+        isLate: endedAt === null || nowMs - endedAt > (LATE_MS_BY_JOB[job] ?? LATE_MS),
       }
     })
+    .filter(({ endedAt, others }) => endedAt !== null || others.length > 0)
     .sort((a, b) => Number(b.isLate) - Number(a.isLate) || (a.job < b.job ? -1 : 1))
 }
 

@@ -306,6 +306,8 @@ export function Jobs({ now: { metrics, atMs } }: MetricProps) {
   )
 }
 
+const timeOf = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
+
 const JOB_COLUMNS: readonly Column<JobState>[] = [
   { title: 'Job', cell: ({ job }) => job, text: ({ job }) => job },
   {
@@ -322,8 +324,8 @@ const JOB_COLUMNS: readonly Column<JobState>[] = [
   },
   {
     title: 'Ended well',
-    cell: ({ endedAt }) => <Ago at={new Date(endedAt).toISOString()} />,
-    text: ({ endedAt }) => new Date(endedAt).toISOString(),
+    cell: ({ endedAt }) => <Ago at={timeOf(endedAt)} />,
+    text: ({ endedAt }) => timeOf(endedAt),
   },
   {
     title: 'It took',

@@ -37,7 +37,9 @@ function Others({ image, repository }: { image: ImageRecord; repository: string 
     <label>
       Compare with{' '}
       <select value="" onChange={({ currentTarget }) => compare(currentTarget.value)}>
-        <option value="">choose an image</option>
+        <option value="">
+          {data.nextAfter === null ? 'choose an image' : `choose one of the ${MAX_OTHERS} that are first by digest`}
+        </option>
         {others.map(({ digest, tags, firstSeen }) => (
           <option key={digest} value={digest}>
             {`${tags[0] ?? digest.slice(0, 19)}, since ${localText(firstSeen)}`}

@@ -61,6 +61,9 @@ const nodeColumn = (title: string, nodeOf: (row: Row) => MapNode): Column<Row> =
   width: '20%',
 })
 
+/** More than one if agents do not say of all flows whether they were allowed. */
+const verdictsOf = ({ parts }: MapEdge) => [...new Set(parts.map(({ verdict }) => verdict))]
+
 const COLUMNS: readonly Column<Row>[] = [
   nodeColumn('From', ({ from }) => from),
   nodeColumn('To', ({ to }) => to),
@@ -72,8 +75,11 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     title: 'Verdict',
-    cell: ({ edge }) => <Verdict verdict={edge.isDropped ? 'DROP' : 'ALLOW'} />,
-    text: ({ edge }) => (edge.isDropped ? 'dropped' : 'allowed'),
+    cell: ({ edge }) => verdictsOf(edge).map((one) => <Verdict key={one} verdict={one} />),
+    text: ({ edge }) =>
+      verdictsOf(edge)
+        .map((one) => one ?? 'unknown')
+        .join(' '),
     width: '6.5rem',
   },
   {

@@ -74,6 +74,8 @@ export default function MapPage() {
                 <>
                   Who opened connections to whom since <Time at={observedSince} />, counted until <Time at={asOf} />. An
                   edge without a new flow for long may still be in use: a living pod reports a flow once.
+                  {open.length > 0 &&
+                    ' Flows to a service count as flows to the workload behind it; their list has them under the service.'}
                   {(filter.since ?? filter.until) !== undefined &&
                     ' The numbers are of whole edges, so the flows of an edge in this window may be fewer.'}
                 </>

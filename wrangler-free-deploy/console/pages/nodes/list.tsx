@@ -6,6 +6,7 @@ import { type Column, Table } from '../../parts/table.tsx'
 import { Badge, Count } from '../../parts/text.tsx'
 import { Ago, durationText } from '../../parts/time.tsx'
 import { href } from '../../place.ts'
+import '../lists.css'
 
 const MS_PER_SECOND = 1_000
 
@@ -45,7 +46,11 @@ export default function Nodes() {
 const COLUMNS: readonly Column<Node>[] = [
   {
     title: 'Node',
-    cell: ({ node }) => <a href={href(['node', node])}>{node}</a>,
+    cell: ({ node }) => (
+      <a class="some-room" href={href(['node', node])}>
+        {node}
+      </a>
+    ),
     text: ({ node }) => node,
   },
   {

@@ -53,7 +53,9 @@ function Found({ filter }: { filter: Readonly<Record<string, string>> }) {
     <Shown reading={reading}>
       {({ pages }) => (
         <>
-          <Answered rows={rows} hasMore={reading.hasNextPage} first={pages[0]!} filter={filter} />
+          {reading.firstIndex === 0 && (
+            <Answered rows={rows} hasMore={reading.hasNextPage} first={pages[0]!} filter={filter} />
+          )}
           <Table
             name="Where the package is"
             rows={rows}
@@ -86,16 +88,19 @@ function Answered({ rows, hasMore, first: { notCovered, notRead }, filter }: Ans
   const running = imagesOf(rows.filter((one) => one.running))
   const versions = new Set(rows.map(({ version }) => version)).size
   const isUnknown = notCovered > 0 || notRead > 0
+  // Of the images that these leave out others may run.
+  const isPart = filter.running !== undefined || filter.in_use !== undefined
   const atLeast = hasMore ? 'at least ' : ''
   return (
     <p class="verdict" role="status">
       {running > 0 ? (
         <Badge tone="info">Running</Badge>
       ) : (
-        <Badge tone={isUnknown ? 'warn' : 'good'}>{isUnknown ? 'Not known' : 'Not seen running'}</Badge>
+        !isPart && <Badge tone={isUnknown ? 'warn' : 'good'}>{isUnknown ? 'Not known' : 'Not seen running'}</Badge>
       )}{' '}
+      {isPart && 'Only what the filter matches counts here. '}
       {rows.length === 0
-        ? 'Nothing that is stored names it. '
+        ? `Nothing that is stored ${isPart ? 'matches' : 'names it'}. `
         : `In ${atLeast}${counted(imagesOf(rows), 'image')}, of which ${atLeast}${running} ${
             running === 1 ? 'runs' : 'run'
           }, in ${atLeast}${counted(versions, 'version')}. `}

@@ -8,6 +8,8 @@ import { hrefOf, type Target } from './target.ts'
 
 const TYPING_MS = 150
 const SHOWN = 20
+/** The route completes at most this many values. */
+const HINTS = 50
 const ALL = 'all'
 
 interface Choice extends Option {
@@ -58,7 +60,13 @@ function NamespaceField({ target, onChoose }: FieldProps) {
   const options = (isAnswered ? data.values : []).map(
     (namespace): Choice => ({ key: namespace, label: namespace, target: { namespace, workload: null } }),
   )
-  const note = isAnswered && options.length === 0 ? 'No pod or service of such a namespace is known.' : error?.message
+  const note = !isAnswered
+    ? error?.message
+    : options.length === 0
+      ? 'No pod or service of such a namespace is known.'
+      : options.length >= HINTS
+        ? `The first ${HINTS}; type on for others.`
+        : undefined
   return (
     <div class="policy-field">
       <span aria-hidden="true">Namespace</span>
@@ -106,7 +114,11 @@ function WorkloadField({ namespace, target, inputRef, onChoose }: WorkloadFieldP
   const all: Choice = { key: ALL, label: `All workloads of ${namespace}`, target: { namespace, workload: null } }
   const options = typed === '' ? [all, ...found] : found
   const isNone = isAnswered && options.length === 0
-  const note = isNone ? 'No workload with a live pod has such a name. Kind/name and Enter takes any.' : error?.message
+  const note = isNone
+    ? 'No workload with a live pod has such a name. Kind/name and Enter takes any.'
+    : isAnswered && data.nextAfter !== null
+      ? `The first ${SHOWN}; type a part of the name for others.`
+      : error?.message
   return (
     <div class="policy-field">
       <span aria-hidden="true">Workload</span>

@@ -2,13 +2,13 @@
  * The lines of the start page. Each line needs a look, is clear, or is not known. Missing data never counts as clear.
  */
 import type { JsonAnswer } from '../../api/answers.ts'
-import { verdictFilter } from '../../api/edge.ts'
+import { flowsQuery, type Query } from '../../api/edge.ts'
 import { localText, toMs } from '../../parts/moment.ts'
 import { counted, numberText } from '../../parts/plural.ts'
 
 export interface Target {
   readonly segments: readonly string[]
-  readonly query?: Readonly<Record<string, string | readonly string[]>>
+  readonly query?: Query
 }
 
 type Tone = 'bad' | 'warn' | 'info'
@@ -57,15 +57,24 @@ type Coverage = JsonAnswer<'/coverage'>
 type Denials = readonly JsonAnswer<'/seccomp/denials'>[number][]
 type Findings = JsonAnswer<'/compute/findings'>
 
+/** The broker does not count very large clusters. */
+export const totalText = (part: Coverage['nodes' | 'workloads' | 'images'], one: string): string =>
+  part?.totals ? counted(part.totals.total, one) : `? ${one}s`
+
 /** Parameters of `GET /vulnerabilities`, which are also the filter of the linked page. */
 export const URGENT = { tier: ['P0', 'P1'], in_use: ['executed', 'loaded'], running: 'true' } as const
 
-export function urgentLine({ items, nextAfter, computedAt }: Vulnerabilities): Line {
+export function urgentLine({ items, nextAfter, computedAt }: Vulnerabilities, coverage: Coverage): Line {
   const base = { key: 'urgent', to: { segments: ['vulnerabilities'], query: URGENT } } as const
   if (computedAt === null)
     return { ...base, state: 'unknown', title: 'Vulnerabilities are not counted yet: the first pass has not ended.' }
-  if (items.length === 0 && nextAfter === null)
-    return { ...base, state: 'clear', title: 'No vulnerability of tier P0 or P1 in a package that was seen in use.' }
+  if (items.length === 0) {
+    const gap = nextAfter === null ? gapOfUse(coverage) : 'there are more than were read'
+    const none = 'No vulnerability of tier P0 or P1 in a package that was seen in use'
+    return gap === null
+      ? { ...base, state: 'clear', title: `${none}.` }
+      : { ...base, state: 'unknown', title: `${none}, but ${gap}.` }
+  }
   const most = Math.max(0, ...items.map((one) => one.executedWorkloads + one.loadedWorkloads))
   return {
     ...base,
@@ -74,13 +83,27 @@ export function urgentLine({ items, nextAfter, computedAt }: Vulnerabilities): L
     count: items.length,
     isAtLeast: nextAfter !== null,
     title: `${items.length === 1 ? 'vulnerability' : 'vulnerabilities'} of tier P0 or P1 in use`,
-    detail: `Running containers used their packages; the most widespread is in use in ${counted(most, 'workload')}.`,
+    detail: `Containers used their packages${
+      nextAfter === null ? `; the most widespread is in use in ${counted(most, 'workload')}` : ''
+    }.`,
     examples: items.slice(0, MAX_EXAMPLES).map((one) => ({
       text: one.id,
       note: `${one.tier ?? ''}, ${counted(one.executedWorkloads + one.loadedWorkloads, 'workload')}`,
       to: { segments: ['vulnerability', one.id] },
     })),
   }
+}
+
+/** What could hide a vulnerability in use: images that nobody scanned, containers that nobody watched. */
+function gapOfUse({ images, containers }: Coverage): string | null {
+  const [scanned, watched] = [images?.totals, containers?.totals]
+  if (!scanned || !watched) return 'what nobody scanned or watched could not be counted'
+  if (scanned.missing.no_report > 0)
+    return `of ${counted(scanned.missing.no_report, 'running image')} there is no report`
+  const unwatched = watched.total - watched.known
+  return unwatched === 0
+    ? null
+    : `${numberText(unwatched)} of ${counted(watched.total, 'container')} ${unwatched === 1 ? 'was' : 'were'} not watched all day`
 }
 
 export function sideText({ kind, namespace, name, workload, ip }: Edge['from']): string {
@@ -90,19 +113,6 @@ export function sideText({ kind, namespace, name, workload, ip }: Edge['from']):
 }
 
 const edgeText = ({ from, to, port }: Edge) => `${sideText(from)} → ${sideText(to)}${port === null ? '' : ` :${port}`}`
-
-function edgeTarget({ from, to, verdict }: Edge, since: string): Target {
-  const sideOf = ({ namespace, workload, name, ip, kind }: Edge['from'], prefix: string) => {
-    if (workload !== null) return { [`${prefix}workload`]: `${namespace}/${workload}` }
-    if (kind === 'service' || kind === 'pod') return { [`${prefix}${kind}`]: `${namespace}/${name}` }
-    return ip === null ? {} : { [`${prefix}ip`]: ip }
-  }
-  const asked = verdictFilter(verdict)
-  return {
-    segments: ['flows'],
-    query: { ...sideOf(from, 'from_'), ...sideOf(to, 'to_'), ...(asked !== null && { verdict: asked }), since },
-  }
-}
 
 /** The window of what is new. */
 export const SINCE = '24h'
@@ -120,9 +130,9 @@ interface EdgeWords {
 const NEW_EDGES: EdgeWords = {
   key: 'edges',
   tone: 'info',
-  one: 'new connection between workloads in 24 hours',
-  many: 'new connections between workloads in 24 hours',
-  detail: 'None of them was seen before.',
+  one: 'new connection in 24 hours',
+  many: 'new connections in 24 hours',
+  detail: 'None of them was seen before. The map has them among all that had a new flow since.',
   clear: 'No new connection in 24 hours.',
   to: { segments: ['map'], query: { since: SINCE, verdict: '!DROP' } },
 }
@@ -131,7 +141,8 @@ const NEW_DROPS: EdgeWords = {
   tone: 'bad',
   one: 'new drop in 24 hours',
   many: 'new drops in 24 hours',
-  detail: 'A first packet got no answer: because of a policy, a firewall, or because nobody listens.',
+  detail:
+    'A first packet got no answer: because of a policy, a firewall, or because nobody listens. The list has all drops since.',
   clear: 'No new drop in 24 hours.',
   to: { segments: ['flows'], query: { since: SINCE, verdict: 'DROP' } },
 }
@@ -161,8 +172,7 @@ function newEdges({ items, nextAfter, asOf, observedSince }: Edges, words: EdgeW
     detail,
     examples: fresh.slice(0, MAX_EXAMPLES).map((edge) => ({
       text: edgeText(edge),
-      note: counted(edge.flows, 'flow'),
-      to: edgeTarget(edge, SINCE),
+      to: { segments: ['flows'], query: { ...flowsQuery(edge), since: SINCE } },
     })),
   }
 }
@@ -223,11 +233,17 @@ export function partialLine({ workloads }: Coverage): Line {
     return { ...base, state: 'unknown', title: 'How many seccomp profiles are partial could not be counted.' }
   const { total, missing } = totals
   if (total === 0) return { ...base, state: 'unknown', title: 'No workload is known.' }
-  if (missing.capture_incomplete === 0)
-    return missing.no_observations === total
-      ? { ...base, state: 'unknown', title: 'No syscall was recorded: there are no seccomp profiles.' }
-      : { ...base, state: 'clear', title: 'No seccomp profile is partial.' }
   const none = missing.no_observations
+  if (missing.capture_incomplete === 0)
+    return none === total
+      ? { ...base, state: 'unknown', title: 'No syscall was recorded: there are no seccomp profiles.' }
+      : none === 0
+        ? { ...base, state: 'clear', title: 'No seccomp profile is partial.' }
+        : {
+            ...base,
+            state: 'unknown',
+            title: `No seccomp profile is partial, but nothing was recorded of ${counted(none, 'workload')}.`,
+          }
   return {
     ...base,
     state: 'look',
@@ -302,17 +318,22 @@ export function findingsLine({ findings, truncated, victims_evaluated, history_d
       : {
           ...base,
           state: truncated ? 'unknown' : 'clear',
-          title: `No container waits for CPU or memory${truncated ? ', as far as was looked at' : ''}.`,
+          title: `No container waits for CPU or memory, of ${numberText(victims_evaluated)} that were ${
+            truncated ? 'looked at' : 'sampled'
+          }.`,
         }
-  const bySeverity = SEVERITIES.map((one) => [one, findings.filter(({ severity }) => severity === one).length] as const)
-  const worst = [...findings].sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity))
+  const sorted = [...findings].sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity))
+  // A container may wait for both.
+  const seen = new Set<string>()
+  const worst = sorted.filter(({ victim: { container_uid: uid } }) => !seen.has(uid) && seen.add(uid))
+  const bySeverity = SEVERITIES.map((one) => [one, worst.filter(({ severity }) => severity === one).length] as const)
   return {
     ...base,
     state: 'look',
     tone: bySeverity[0]![1] > 0 ? 'bad' : 'warn',
-    count: findings.length,
+    count: worst.length,
     isAtLeast: truncated,
-    title: `${findings.length === 1 ? 'container waits' : 'containers wait'} for CPU or memory`,
+    title: `${worst.length === 1 ? 'container waits' : 'containers wait'} for CPU or memory`,
     detail: `In the last five minutes: ${bySeverity
       .filter(([, count]) => count > 0)
       .map(([severity, count]) => `${count} ${severity}`)

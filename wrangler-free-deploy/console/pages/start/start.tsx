@@ -1,7 +1,6 @@
 /** The start page: findings that need attention, the most urgent first, and gaps. */
 import type { Params } from '../../api/client.ts'
 import { type Reading, useRead } from '../../api/query.ts'
-import { counted } from '../../parts/plural.ts'
 import { Loading, Stale } from '../../parts/states.tsx'
 import { Badge } from '../../parts/text.tsx'
 import { href } from '../../place.ts'
@@ -21,6 +20,7 @@ import {
   SINCE,
   silentLine,
   type Target,
+  totalText,
   URGENT,
   unscannedLine,
   urgentLine,
@@ -71,14 +71,17 @@ export default function Start() {
   const findings = useRead('/compute/findings', {})
   if (coverage.data !== undefined && isEmptyBroker(coverage.data)) return <EmptyBroker />
   const reads: Readonly<Record<Part, Read>> = {
-    urgent: lineOf('urgent', vulnerabilities, urgentLine),
+    // An empty list means something only together with the coverage.
+    urgent:
+      vulnerabilities.data?.items.length === 0
+        ? lineOf('urgent', coverage, (known) => urgentLine(vulnerabilities.data!, known))
+        : lineOf('urgent', vulnerabilities, (page) => urgentLine(page, coverage.data ?? NO_COVERAGE)),
     edges: lineOf('edges', edges, edgesLine),
     drops: lineOf('drops', drops, dropsLine),
     silent: lineOf('silent', coverage, silentLine),
     unscanned: lineOf('unscanned', coverage, unscannedLine),
     partial: lineOf('partial', coverage, partialLine),
     findings: lineOf('findings', findings, findingsLine),
-    // An empty list of denials means something only together with the coverage.
     denials:
       denials.data !== undefined && denials.data.length === 0
         ? lineOf('denials', coverage, (known) => denialsLine([], known, MAX_DENIALS))
@@ -89,20 +92,19 @@ export default function Start() {
   const looks = lines.filter((line): line is Look => line.state === 'look')
   const failed = all.filter((one) => one.failed !== null)
   const isReading = all.some(({ line, failed: failure }) => line === null && failure === null)
+  const old = [coverage, vulnerabilities, edges, drops, denials, findings].find((one) => one.data && one.error)
   const totals = coverage.data
   return (
     <>
       <h1>What needs a look</h1>
       {totals && (
         <p class="lead">
-          The broker knows <a href={href(['nodes'])}>{counted(totals.nodes?.totals?.total ?? 0, 'node')}</a>,{' '}
-          <a href={href(['workloads'])}>{counted(totals.workloads?.totals?.total ?? 0, 'workload')}</a> and{' '}
-          <a href={href(['images'])}>{counted(totals.images?.totals?.total ?? 0, 'running image')}</a>.
+          The broker knows <a href={href(['nodes'])}>{totalText(totals.nodes, 'node')}</a>,{' '}
+          <a href={href(['workloads'])}>{totalText(totals.workloads, 'workload')}</a> and{' '}
+          <a href={href(['images'])}>{totalText(totals.images, 'running image')}</a>.
         </p>
       )}
-      {[coverage, vulnerabilities, edges, drops, denials, findings].some(
-        (one) => one.data !== undefined && one.error,
-      ) && <Stale reading={[coverage, vulnerabilities, edges, drops, denials, findings].find((one) => one.error)!} />}
+      {old && <Stale reading={old} />}
       {looks.length > 0 && (
         <ol class="looks">
           {looks.map((look) => (

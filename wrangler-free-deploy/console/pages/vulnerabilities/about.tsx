@@ -5,7 +5,7 @@ import { useRead } from '../../api/query.ts'
 import { CopyAs } from '../../parts/copy-as.tsx'
 import { factorText, USES } from '../../parts/finding-words.ts'
 import { Outside } from '../../parts/outside.tsx'
-import { counted } from '../../parts/plural.ts'
+import { counted, numberText } from '../../parts/plural.ts'
 import { reasonText } from '../../parts/reason-words.ts'
 import { Failure, Loading } from '../../parts/states.tsx'
 import { Epss, InUse, Kev, TierBadge } from '../../parts/supply-chain.tsx'
@@ -24,9 +24,13 @@ interface AboutProps {
   readonly digest: string | null | undefined
 }
 
+const questionOf = (id: string) => ({ query: { vuln_id: id, limit: 1 } })
+
+/** Its row in the list of the cluster. */
+export const useSummary = (id: string) => useRead('/vulnerabilities', questionOf(id))
+
 export function About({ id, digest }: AboutProps) {
-  const asked = { query: { vuln_id: id, limit: 1 } }
-  const summary = useRead('/vulnerabilities', asked)
+  const summary = useSummary(id)
   const findings = useRead(
     '/images/{digest}/vulnerabilities',
     { path: { digest: digest ?? '' }, query: { vuln_id: id, limit: MAX_FINDINGS } },
@@ -48,7 +52,7 @@ export function About({ id, digest }: AboutProps) {
           <h2>How urgent it is here</h2>
           <Urgency row={row} findings={found} digest={digest ?? null} />
           <div>
-            <CopyAs ctb={['vulns', '--vuln-id', id]} url={addressOf('/vulnerabilities', asked)} />
+            <CopyAs ctb={['vulns', '--vuln-id', id]} url={addressOf('/vulnerabilities', questionOf(id))} />
           </div>
         </div>
       </div>
@@ -149,11 +153,11 @@ function Urgency({ row, findings, digest }: UrgencyProps) {
         </dd>
         <dt>Seen exposed</dt>
         <dd>
-          {counted(row.exposedWorkloads, 'workload')} of {row.workloads}
+          {numberText(row.exposedWorkloads)} of {counted(row.workloads, 'workload')}
         </dd>
         <dt>Decided</dt>
         <dd>
-          {row.decidedWorkloads} of {counted(row.workloads, 'workload')}
+          {numberText(row.decidedWorkloads)} of {counted(row.workloads, 'workload')}
         </dd>
         <dt>Fix</dt>
         <dd>{row.fixable ? 'a fixed version is known for some package' : 'no fixed version is known'}</dd>

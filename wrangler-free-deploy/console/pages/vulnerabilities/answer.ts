@@ -19,6 +19,8 @@ export interface Known {
 export interface Scanned {
   readonly running: number
   readonly withoutReport: number
+  /** The newest report of these is more than 30 days old, and may not know the vulnerability. */
+  readonly withOldReport: number
 }
 
 export interface Verdict {
@@ -40,29 +42,34 @@ export function verdictOf(known: Known, scanned: Scanned | null): Verdict {
       sentences: [
         capital(running),
         ...(isGuess ? ['All of it rests on tags of images, which may have moved.'] : []),
-        ...(scanned === null || scanned.withoutReport > 0 ? [gapOf(scanned, 'It may be in more')] : []),
+        ...(isWhole(scanned) ? [] : [gapOf(scanned, 'It may be in more')]),
       ],
     }
   }
   const found =
     images === null
       ? 'No report of an image in the inventory names it.'
-      : `${counted(images, 'image')} ${images === 1 ? 'has' : 'have'} it, which ` +
+      : `${isCut ? 'At least ' : ''}${counted(images, 'image')} ${images === 1 ? 'has' : 'have'} it, which ` +
         `${counted(workloads, 'workload')} ran; no container was seen to run ${images === 1 ? 'it' : 'one'} now.`
-  const gap = scanned === null || scanned.running === 0 || scanned.withoutReport > 0
-  if (gap) return { word: 'Not known', tone: 'warn', sentences: [found, gapOf(scanned, 'It may run in them')] }
+  if (!isWhole(scanned) || scanned.running === 0)
+    return { word: 'Not known', tone: 'warn', sentences: [found, gapOf(scanned, 'It may run in them')] }
   return {
     word: 'Not seen running',
     tone: 'good',
-    sentences: [found, `Each of ${counted(scanned.running, 'running image')} has a report.`],
+    sentences: [found, `Each of ${counted(scanned.running, 'running image')} has a report of the last 30 days.`],
   }
 }
+
+const isWhole = (scanned: Scanned | null): scanned is Scanned =>
+  scanned !== null && scanned.withoutReport + scanned.withOldReport === 0
 
 function gapOf(scanned: Scanned | null, so: string): string {
   if (scanned === null) return 'How many running images have no report could not be counted.'
   if (scanned.running === 0) return 'No running image is known: agents have posted no containers.'
-  const { withoutReport: count } = scanned
-  return `${so}: ${counted(count, 'running image')} ${count === 1 ? 'has' : 'have'} no report.`
+  const gap = (count: number, what: string) =>
+    count === 0 ? [] : [`${counted(count, 'running image')} ${count === 1 ? 'has' : 'have'} ${what}`]
+  const gaps = [...gap(scanned.withoutReport, 'no report'), ...gap(scanned.withOldReport, 'none of the last 30 days')]
+  return `${so}: ${gaps.join(', ')}.`
 }
 
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

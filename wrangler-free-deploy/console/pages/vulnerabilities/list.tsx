@@ -16,7 +16,7 @@ import {
   VULN_ID,
   vulnerabilityFieldOf,
 } from '../../parts/list-filter.ts'
-import { counted } from '../../parts/plural.ts'
+import { counted, numberText } from '../../parts/plural.ts'
 import { Empty, Shown } from '../../parts/states.tsx'
 import { Epss, InUse, Kev, TierBadge, VulnerabilityLink } from '../../parts/supply-chain.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
@@ -214,7 +214,7 @@ function Decided({ decided, workloads }: { decided: number; workloads: number })
   if (decided === 0) return <span class="faint">no</span>
   return (
     <Badge tone={decided === workloads ? 'good' : 'info'}>
-      {decided === workloads ? 'all' : `${decided} of ${workloads}`}
+      {decided === workloads ? 'all' : `${numberText(decided)} of ${numberText(workloads)}`}
     </Badge>
   )
 }

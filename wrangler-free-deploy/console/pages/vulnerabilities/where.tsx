@@ -143,7 +143,10 @@ const CONTAINER_COLUMNS: readonly Column<Container>[] = [
     cell: ({ namespace, kind, name, network }) => (
       <Count
         value={network.ingressFlowsObserved}
-        to={href(['flows'], { to_workload: `${namespace}/${kind}/${name}`, since: `${network.windowHours}h` })}
+        to={href(['flows'], {
+          ...{ to_workload: `${namespace}/${kind}/${name}`, seen_by: 'to' },
+          since: `${network.windowHours}h`,
+        })}
       />
     ),
     text: ({ network }) => network.ingressFlowsObserved,

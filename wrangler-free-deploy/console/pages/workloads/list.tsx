@@ -147,10 +147,16 @@ const COLUMNS: readonly Column<Listed>[] = [
   },
   {
     title: 'Drift',
-    cell: (row) => <Count value={row.drift?.count} to={to(row, '')} />,
+    // Hardly any workload has an export to compare with.
+    cell: (row) =>
+      row.drift?.count === 0 ? (
+        <span class="faint">none found</span>
+      ) : (
+        <Count value={row.drift?.count} to={to(row, '')} />
+      ),
     text: ({ drift }) => drift?.count,
     isNumber: true,
-    width: '4.5rem',
+    width: '6.5rem',
   },
   dimension('Network', ({ dimensions }) => dimensions.network.status, 'flows'),
   dimension('Syscalls', ({ dimensions }) => dimensions.syscalls.status, 'seccomp'),

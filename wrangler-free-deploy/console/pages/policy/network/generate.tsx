@@ -141,14 +141,14 @@ function Made({ isBounded, reading, onLine }: MadeProps) {
       {error !== null && <Stale reading={reading} />}
       <RemarkList
         text={data}
-        nothing="Nothing that was seen is left out, and all that it is made from is complete."
+        nothing={`Nothing that was ${isBounded ? 'new in that time' : 'seen'} is left out, and all that it is made from is complete.`}
         onLine={onLine}
       />
       <p class="faint">
-        It allows what was seen, and no more. {isBounded && LONG_LIVED} No broker can know whether the network plugin
-        enforces policies, which labels namespaces have beside their name, and which policies are in the cluster
-        already. UDP to an address with which a pod had another connection before may be missing, and so may a
-        connection that an earlier pod with the same address had, too.
+        It allows what was seen; where it allows more, its notes say so. {isBounded && LONG_LIVED} No broker can know
+        whether the network plugin enforces policies, which labels namespaces have beside their name, and which policies
+        are in the cluster already. UDP to an address with which a pod had another connection before may be missing, and
+        so may a connection that an earlier pod with the same address had, too.
       </p>
     </>
   )

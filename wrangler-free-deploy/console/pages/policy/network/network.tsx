@@ -79,7 +79,6 @@ export function NetworkPolicies({ target }: { target: Target }) {
           onLine={goTo}
         />
         <TrialStep
-          target={target}
           days={days}
           tried={tried}
           isOutdated={isOutdated}

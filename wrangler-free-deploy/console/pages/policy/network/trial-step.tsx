@@ -7,15 +7,13 @@ import { counted } from '../../../parts/plural.ts'
 import { Failure } from '../../../parts/states.tsx'
 import { localText } from '../../../parts/time.tsx'
 import { go, hrefWith } from '../../../place.ts'
-import type { Target } from '../target.ts'
 import type { Tried } from './draft.ts'
 import { TrialView } from './trial-view.tsx'
-import { DAYS, DEFAULT_DAYS, tryAddress } from './try-policies.ts'
+import { DAYS, DEFAULT_DAYS, daysText, tryAddress } from './try-policies.ts'
 
 const BAD_REQUEST = 400
 
 export interface TrialStepProps {
-  readonly target: Target
   readonly days: string
   readonly tried: Tried | null
   readonly isOutdated: boolean
@@ -27,17 +25,20 @@ export interface TrialStepProps {
 }
 
 export function TrialStep(props: TrialStepProps) {
-  const { target, days, tried, isOutdated, isTrying, isEmpty, fileName, onTry, onLine } = props
+  const { days, tried, isOutdated, isTrying, isEmpty, fileName, onTry, onLine } = props
   return (
     <section class="section" aria-labelledby="try">
       <div class="step-head">
         <h2 id="try">3. Try</h2>
-        <CopyButton label="Copy as ctb" text={ctbText(['policy', 'try', '-f', fileName, '--since', `${days}d`])} />
+        <CopyButton
+          label="Copy as ctb"
+          text={ctbText(['policy', 'try', '-f', fileName, ...(days === 'all' ? [] : ['--since', `${days}d`])])}
+        />
         <CopyButton label="Copy as curl" text={curlText(fileName, days)} />
       </div>
       <div class="editor-tools">
         <fieldset class="segments">
-          <legend class="unseen">Days of connections to try it on</legend>
+          <legend class="unseen">Connections to try it on</legend>
           {DAYS.map((one) => (
             <label key={one}>
               <input
@@ -70,7 +71,6 @@ export function TrialStep(props: TrialStepProps) {
             <Untried error={tried.outcome.error} />
           ) : (
             <TrialView
-              target={target}
               trial={tried.outcome.trial}
               text={tried.text}
               days={tried.days}
@@ -108,8 +108,6 @@ const outdatedText = (tried: Tried, days: string): string => {
   const of = tried.days === days ? 'an earlier text' : daysText(tried.days)
   return `it is of ${of}, tried ${localText(new Date(tried.at).toISOString())}`
 }
-
-const daysText = (days: string): string => (days === '1' ? '1 day' : `${days} days`)
 
 /** The token is a shell variable, as in other commands. */
 function curlText(fileName: string, days: string): string {

@@ -4,10 +4,9 @@ import { Empty } from '../../../parts/states.tsx'
 import { Badge, Count } from '../../../parts/text.tsx'
 import { Ago, Time, toMs } from '../../../parts/time.tsx'
 import { href } from '../../../place.ts'
-import type { Target } from '../target.ts'
 import { type LineFinder, lineFinder } from '../text/place.ts'
 import { type DeniedEdge, type DeniedGroup, filterOfSide, groupDenied, type Side, sideText } from './denied.ts'
-import type { Trial } from './try-policies.ts'
+import { daysText, type Trial } from './try-policies.ts'
 
 /** Number of peers shown at first. */
 const GROUPS_SHOWN = 20
@@ -18,7 +17,6 @@ const SLACK_MS = 3_600_000
 const count = new Intl.NumberFormat()
 
 export interface TrialViewProps {
-  readonly target: Target
   readonly trial: Trial
   readonly text: string
   readonly days: string
@@ -26,14 +24,14 @@ export interface TrialViewProps {
   readonly onLine?: (line: number) => void
 }
 
-export function TrialView({ target, trial, text, days, onLine }: TrialViewProps) {
+export function TrialView({ trial, text, days, onLine }: TrialViewProps) {
   const { evaluated, denied, moreDenied, unknown, deniedEdges, unknownReasons } = trial
   const groups = useMemo(() => groupDenied(deniedEdges), [deniedEdges])
   const lineOf = useMemo(() => lineFinder(text), [text])
   const places = onLine && { lineOf, onLine }
   return (
     <div class="trial">
-      <Summary trial={trial} target={target} days={days} />
+      <Summary trial={trial} days={days} />
       {evaluated === 0 && (
         <Empty title="No edge was judged">
           Nothing that was seen in this time concerns these policies: they select no known pod, or their pods had no new
@@ -72,10 +70,7 @@ export function TrialView({ target, trial, text, days, onLine }: TrialViewProps)
   )
 }
 
-function Summary({ trial: { evaluated, allowed, denied, unknown }, target, days }: Omit<TrialViewProps, 'text'>) {
-  const { namespace, workload } = target
-  const filter = workload === null ? { namespace } : { workload: `${namespace}/${workload.kind}/${workload.name}` }
-  const flows = namespace === null ? undefined : href(['flows'], { ...filter, verdict: 'ALLOW', since: `${days}d` })
+function Summary({ trial: { evaluated, allowed, denied, unknown }, days }: Omit<TrialViewProps, 'text'>) {
   return (
     <div>
       <p class="verdict">
@@ -86,30 +81,37 @@ function Summary({ trial: { evaluated, allowed, denied, unknown }, target, days 
         ) : unknown > 0 ? (
           <Badge tone="warn">nothing known would be cut off</Badge>
         ) : (
-          <Badge tone="good">nothing seen would be cut off</Badge>
+          <Badge tone={days === 'all' ? 'good' : 'info'}>
+            nothing {days === 'all' ? 'seen' : `new in ${daysText(days)}`} would be cut off
+          </Badge>
         )}
       </p>
       <dl class="counts">
         <Figure name="judged" value={evaluated} />
-        <Figure name="allowed" value={allowed} {...(flows !== undefined && { to: flows })} />
+        <Figure name="allowed" value={allowed} />
         <Figure name="denied" value={denied} />
         <Figure name="not known" value={unknown} />
       </dl>
       <p class="faint">
-        Counted in edges: all flows of one client to one server on one port, with a new flow in the{' '}
-        {days === '1' ? 'last day' : `last ${days} days`}. A living pod reports a connection to the same peer once, so
-        an edge that is in use may be older than that.
+        Counted in edges: all flows of one client to one server on one port
+        {days !== 'all' && `, with a new flow in ${daysText(days)}`}.
       </p>
+      {days !== 'all' && (
+        <p class="note">
+          An edge without a new flow in that time may be in use, and was not judged: a living pod reports a connection
+          to the same peer once. Try it on all that is kept, too.
+        </p>
+      )}
     </div>
   )
 }
 
-function Figure({ name, value, to }: { name: string; value: number; to?: string }) {
+function Figure({ name, value }: { name: string; value: number }) {
   return (
     <div>
       <dt>{name}</dt>
       <dd>
-        <Count value={value} {...(to !== undefined && { to })} />
+        <Count value={value} />
       </dd>
     </div>
   )

@@ -4,13 +4,18 @@ import type { components } from '../../../api/schema.d.ts'
 
 export type Trial = components['schemas']['PolicyTrial']
 
-export const DAYS = ['1', '7', '30'] as const
+/** `all` is without a limit. */
+export const DAYS = ['1', '7', '30', 'all'] as const
 export const DEFAULT_DAYS = '7'
 
 /** The body limit of the route. */
 export const MAX_BYTES = 1024 * 1024
 
-export const tryAddress = (days: string): string => `${window.location.origin}/networkpolicy/try?since=${days}d`
+export const tryAddress = (days: string): string =>
+  `${window.location.origin}/networkpolicy/try${days === 'all' ? '' : `?since=${days}d`}`
+
+export const daysText = (days: string): string =>
+  days === 'all' ? 'all that is kept' : days === '1' ? '1 day' : `${days} days`
 
 /** @throws ApiError with the error in the text and its place */
 export async function tryPolicies(text: string, days: string): Promise<Trial> {

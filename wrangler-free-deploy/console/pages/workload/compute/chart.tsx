@@ -135,8 +135,13 @@ function optionsOf(
     legend: { show: false },
     cursor: { sync: { key: SYNC_KEY }, drag: { x: false, y: false }, y: false },
     scales: {
-      // The whole time span, even if nothing was posted for a part of it.
-      x: { range: (_, __, newest) => [newest - spanSeconds, newest] },
+      // The whole time span until now, even if nothing was posted for a part of it.
+      x: {
+        range: (_, __, newest) => {
+          const end = Math.max(newest, Date.now() / MS_PER_SECOND)
+          return [end - spanSeconds, end]
+        },
+      },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [

@@ -17,7 +17,15 @@ const MINUTES = 60
 /** Rows of a container in an answer, each of a minute and a culprit. */
 const LONGEST = 50
 
-export function Findings({ workload: { namespace }, pods }: { workload: Named; pods: ReadonlySet<string> }) {
+export function Findings({
+  workload: { namespace },
+  pods,
+  isSampled,
+}: {
+  workload: Named
+  pods: ReadonlySet<string>
+  isSampled: boolean
+}) {
   const params = { query: { namespace } }
   const reading = useRead(FINDINGS, params)
   return (
@@ -35,13 +43,19 @@ export function Findings({ workload: { namespace }, pods }: { workload: Named; p
               commands={{ ctb: ['findings', '-n', namespace], url: addressOf(FINDINGS, params) }}
               empty={
                 <Empty
-                  title={history_disabled || victims_evaluated === 0 ? 'Not known' : 'None in the last five minutes'}
+                  title={
+                    history_disabled || victims_evaluated === 0 || !isSampled
+                      ? 'Not known'
+                      : 'None in the last five minutes'
+                  }
                 >
                   {history_disabled
                     ? 'The broker keeps no history of CPU and memory, from which findings are computed.'
-                    : victims_evaluated === 0
-                      ? 'No container of the namespace has minutes of the last five to judge.'
-                      : `${counted(victims_evaluated, 'container')} of the namespace had minutes to judge.`}
+                    : !isSampled
+                      ? 'No container of the workload is sampled now.'
+                      : victims_evaluated === 0
+                        ? 'No container of the namespace has minutes of the last five to judge.'
+                        : `${counted(victims_evaluated, 'container')} of the namespace had minutes to judge.`}
                 </Empty>
               }
             />

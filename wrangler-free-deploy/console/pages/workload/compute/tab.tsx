@@ -29,7 +29,7 @@ export default function ComputeTab({ workload, profile }: TabProps) {
           const names = new Set([...profile.workload.pods.names, ...containers.map(({ pod_name }) => pod_name)])
           return (
             <>
-              <Findings workload={workload} pods={names} />
+              <Findings workload={workload} pods={names} isSampled={containers.length > 0} />
               <section class="section">
                 <h2>Over time</h2>
                 <PodChoice containers={containers} chosen={chosen} profile={profile} />

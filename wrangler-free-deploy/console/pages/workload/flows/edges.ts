@@ -1,11 +1,7 @@
-/** Edges of a workload: the new ones, and links to their flows and their peers. */
+/** Edges of a workload: the new ones, and links to their peers. */
 import type { JsonAnswer } from '../../../api/answers.ts'
-import { verdictFilter } from '../../../api/edge.ts'
 import { toMs } from '../../../parts/moment.ts'
 import { type Named, wholeName } from '../name.ts'
-
-/** Query parameters; null removes one. */
-type Query = Readonly<Record<string, string | readonly string[] | null>>
 
 export type Edge = JsonAnswer<'/flows/edges'>['items'][number]
 export type Side = Edge['from']
@@ -34,24 +30,6 @@ export function newEdges(page: { items: readonly Edge[]; nextAfter: string | nul
     .sort((one, other) => toMs(other.firstSeenAt) - toMs(one.firstSeenAt))
   const last = page.items.at(-1)
   return { edges, isWhole: page.nextAfter === null || (last !== undefined && toMs(last.lastNewAt) < fromMs) }
-}
-
-/** Filters that match the flows of the edge. Sides without a name are matched by address. */
-export function flowsQuery({ from, to, port, protocol, verdict }: Edge): Query {
-  return {
-    ...sideQuery('from_', from),
-    ...sideQuery('to_', to),
-    port,
-    protocol,
-    verdict: verdictFilter(verdict),
-  }
-}
-
-function sideQuery(prefix: 'from_' | 'to_', { kind, namespace, name, workload, ip }: Side): Query {
-  if (kind === 'workload') return { [`${prefix}workload`]: `${namespace}/${workload}` }
-  if (kind === 'pod' || kind === 'service') return { [`${prefix}${kind}`]: `${namespace}/${name}` }
-  if (kind === 'namespace') return { [`${prefix}namespace`]: namespace }
-  return { [`${prefix}ip`]: ip }
 }
 
 /** Link to a side: its dossier if it is a workload, whose name is `Kind/name`. */

@@ -1,22 +1,13 @@
 /** Edges as a table. For callers or callees it shows the peer, otherwise both sides. */
 import type { ComponentChildren } from 'preact'
+import { flowsQuery } from '../../../api/edge.ts'
 import type { Commands } from '../../../parts/copy-as.tsx'
 import { type Column, Table } from '../../../parts/table.tsx'
 import { Badge, Count, Workload } from '../../../parts/text.tsx'
 import { Ago } from '../../../parts/time.tsx'
 import { href } from '../../../place.ts'
 import type { Named } from '../name.ts'
-import {
-  type Direction,
-  type Edge,
-  flowsQuery,
-  isOf,
-  peerOf,
-  type Side,
-  sideText,
-  verdictText,
-  workloadOfSide,
-} from './edges.ts'
+import { type Direction, type Edge, isOf, peerOf, type Side, sideText, verdictText, workloadOfSide } from './edges.ts'
 
 export function EdgeTable({
   name,

@@ -79,7 +79,7 @@ function syscallFacts({ observed, capture, cr, denials }: Dimensions['syscalls']
         capture.complete ? '' : `, not complete in ${counted(capture.incompletePods, 'pod')}`
       }`,
     cr && `resource ${cr.name}: ${cr.mode}, ${crText(cr)}`,
-    denials && (denials.total === 0 ? 'the kernel denied nothing' : `the kernel denied ${denials.total}`),
+    denials && (denials.total === 0 ? 'the kernel denied nothing' : `the kernel denied or logged ${denials.total}`),
   ]
 }
 

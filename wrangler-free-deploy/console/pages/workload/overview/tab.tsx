@@ -47,7 +47,7 @@ function Attention({ profile: { attention, findings, posture, workload } }: { pr
       )}
       {others > 0 && (
         <details>
-          <summary>{others} more, of lower severity</summary>
+          <summary>{others} more</summary>
           <ul class="finding-list">
             {findings
               .filter(({ id }) => !attention.some((one) => one.id === id))

@@ -34,8 +34,8 @@ export function Denials({ workload: { namespace, kind, name } }: { workload: Nam
               }}
               empty={
                 <Empty title="No denial is stored">
-                  That says something only where nodes watch for denials: see “Denied by the kernel” above, and{' '}
-                  <a href={href(['health'])}>what is not watched</a>.
+                  That says something only where nodes watch for denials: see “Denied or logged by the kernel” above,
+                  and <a href={href(['health'])}>what is not watched</a>.
                 </Empty>
               }
             />

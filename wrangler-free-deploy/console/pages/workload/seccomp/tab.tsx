@@ -85,7 +85,7 @@ function Summary({
             </span>
           )}
         </dd>
-        <dt>Denied by the kernel</dt>
+        <dt>Denied or logged by the kernel</dt>
         <dd>
           {denials === null ? (
             <>

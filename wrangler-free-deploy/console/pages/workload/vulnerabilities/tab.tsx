@@ -9,6 +9,7 @@ import { Table } from '../../../parts/table.tsx'
 import { Count, Digest } from '../../../parts/text.tsx'
 import { go, hrefWith, type Query, usePlace } from '../../../place.ts'
 import { ImageChoice, useImage } from '../image-choice.tsx'
+import { imagesOf } from '../images.ts'
 import type { TabProps } from '../index.tsx'
 import type { Profile } from '../words.ts'
 import { FINDING_COLUMNS } from './columns.tsx'
@@ -19,6 +20,8 @@ import { fieldOfWord, findingKey } from './words.ts'
 
 const PATH = '/images/{digest}/vulnerabilities'
 const PAGE_ROWS = 100
+
+const NO_FILTER = Object.fromEntries(FINDING_FIELDS.map(({ name }) => [name, null]))
 
 type FindingQuery = NonNullable<Params<typeof PATH>['query']>
 
@@ -42,7 +45,8 @@ export default function Vulnerabilities({ profile }: TabProps) {
 }
 
 /** Only these numbers are of this workload alone; the rows are of the image, wherever it runs. */
-function Counts({ profile: { dimensions, workload } }: { profile: Profile }) {
+function Counts({ profile }: { profile: Profile }) {
+  const { dimensions, workload } = profile
   const found = dimensions.images.vulnerabilities
   if (found === null)
     return (
@@ -52,7 +56,15 @@ function Counts({ profile: { dimensions, workload } }: { profile: Profile }) {
       </p>
     )
   const { tiers } = found
-  const count = (value: number, query: Query) => <Count value={value} to={hrefWith({ ...query, finding: null })} />
+  const running = imagesOf(profile).filter(({ isRunning }) => isRunning)
+  // The rows are those of one image, the counts those of all that run.
+  const [only] = running.length === 1 ? running : []
+  const count = (value: number, query: Query) => (
+    <Count
+      value={value}
+      {...(only && { to: hrefWith({ ...NO_FILTER, ...query, image: only.digest, finding: null }) })}
+    />
+  )
   return (
     <p>
       In the running containers of <bdi>{workload.name}</bdi>: {count(tiers.P0, { tier: 'P0' })} of P0,{' '}
@@ -61,7 +73,8 @@ function Counts({ profile: { dimensions, workload } }: { profile: Profile }) {
       {count(found.inUse, { in_use: ['executed', 'loaded'] })} in use, {count(found.fixable, { fixable: 'true' })} with
       a fix.{' '}
       <span class="faint">
-        Use and tier of the rows below are the worst of all workloads that run the image, not of this one alone.
+        A row below is a vulnerability in one package; its use and tier are the worst of all workloads that run the
+        image, not of this one alone.
       </span>
     </p>
   )
