@@ -31,11 +31,23 @@ const CLI = 'wrangler-free-deploy/cli'
 const CLI_BUNDLE = 'ctb.mjs'
 /** The names by which kubectl finds its plugin and the completion of it: links to the bundle, which reads its name. */
 const CLI_LINKS = ['kubectl-telemetry_broker', 'kubectl_complete-telemetry_broker']
-/** Its own names that it has hundreds of times, none of which is a field of an answer: shortened, to keep it small. */
+/** Frequent names of its own and long ones of @stricli/core, none of them a field of an answer: shortened. */
 const CLI_NAMES = new RegExp(
   `^(${[
     ...['brief', 'placeholder', 'fullDescription', 'customUsage', 'header', 'isWide', 'isTime', 'colourOf', 'shownOf'],
-    ...['csvHeader', 'isSentence', 'minWidth', 'rowsOf', 'nameOf', 'nextOf', 'askedOf', 'judgeOf'],
+    ...['csvHeader', 'isSentence', 'minWidth', 'rowsOf', 'nameOf', 'nextOf', 'askedOf', 'judgeOf', 'endedEarly'],
+    ...['caseStyle', 'ansiColorByStream', 'proposeCompletions', 'externalFlagName', 'includeHidden', 'notReachable'],
+    ...['localization', 'allowArgumentEscapeSequence', 'distanceOptions', 'getRoutingTargetForInput'],
+    ...['exceptionWhile\\w+', 'formatException', 'additionalFlags', 'includeAliases', 'scannerConfig'],
+    ...['defaultForRouteMap', 'determineExitCode', 'argumentEscapeSequence', 'completionConfig', 'getAllEntries'],
+    ...[
+      'alwaysShowHelpAllFlag',
+      'externalFlagNameOrPlaceholder',
+      'includeHiddenRoutes',
+      'useAliasInUsageLine',
+      'withNegated',
+    ],
+    ...['currentVersionIsNotLatest', 'no\\w+RegisteredForInput', 'documentsBefore'],
   ].join('|')})$`,
 )
 /** The console: pages for browsers, which the broker and the edge proxy serve from `dist/console`. */
