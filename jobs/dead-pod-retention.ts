@@ -4,6 +4,7 @@ import { inRestedBatches, inSequence, type Job, type JobContext, type Pass } fro
 import { held } from './locks.ts'
 import { countInstances, deleteInstances, deleteUnattributed } from './pods/instances.ts'
 import { countLabels, deleteLabels } from './pods/labels.ts'
+import { countNodeFacts, deleteNodeFacts } from './pods/nodes.ts'
 
 const MAX_BATCHES = 200
 /** Pods that one statement reads, dead or alive. */
@@ -65,7 +66,7 @@ function deletePods({ config, db, signal }: JobContext, days: number): Promise<P
 
 /**
  * Deletes pods that are gone for longer than dead pods are kept: their rows, the instances behind their names, and
- * their labels, also those that a living pod had before.
+ * their labels, also those that a living pod had before; then the facts of nodes without any pod.
  */
 export const deadPodRetention: Job = {
   name: 'dead-pod-retention',
@@ -74,7 +75,7 @@ export const deadPodRetention: Job = {
 
   run(context) {
     const days = deadPodDays(context.config)
-    const steps = [deletePods, deleteInstances, deleteUnattributed, deleteLabels]
+    const steps = [deletePods, deleteInstances, deleteUnattributed, deleteLabels, deleteNodeFacts]
     return inSequence(steps.map((step) => () => step(context, days)))
   },
 
@@ -87,6 +88,7 @@ export const deadPodRetention: Job = {
                                      limit ${maxRows}) p`,
     )
     const labels = await countLabels({ db }, days, (sql) => isExpired(sql, days))
-    return row!.rows + (await countInstances({ db }, days)) + labels
+    const facts = await countNodeFacts({ db }, days, (sql) => isExpired(sql, days))
+    return row!.rows + (await countInstances({ db }, days)) + labels + facts
   },
 }

@@ -10,7 +10,7 @@ const scene = await startScene(deadPodRetention, { auditRetentionBatchSize: 100 
 const { ago, pod, run, count, sql } = scene
 
 beforeEach(async () => {
-  await sql`truncate pod, pod_address, pod_instance, pod_labels, syscall_contribution, unattributed_syscalls, workload_syscalls, pod_syscalls`
+  await sql`truncate pod, pod_address, pod_instance, pod_labels, syscall_contribution, unattributed_syscalls, workload_syscalls, pod_syscalls, node_facts, compute_node`
 })
 
 /** Stores `n` pods of two addresses each. */
@@ -40,7 +40,7 @@ test('a dead pod older than 30 days is deleted with all its addresses', async ()
     time_stamp: ago(31 * DAY),
   })
   await pod({ pod_name: 'heir', pod_ip: '10.0.0.1' })
-  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 4 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 1, batches: 5 })
   assert.deepEqual(await names(), ['heir'])
   const addresses = await sql`select ip, pod_name from pod_address`
   assert.deepEqual([...addresses], [{ ip: '10.0.0.1', pod_name: 'heir' }])
@@ -51,7 +51,7 @@ test('a younger dead pod and a living pod of any age stay unchanged', async () =
   await pod({ pod_name: 'dead', is_dead: true, time_stamp: ago(29 * DAY) })
   await pod({ pod_name: 'alive', time_stamp: ago(300 * DAY) })
   const before = await sql`select * from pod order by pod_name`
-  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 4 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 0, batches: 5 })
   assert.deepEqual([...(await sql`select * from pod order by pod_name`)], [...before])
   assert.deepEqual(await names(), ['alive', 'dead'])
 })
@@ -111,7 +111,7 @@ test('batches have the configured size, and no dead pod between two is missed', 
   await manyPods(1, 40 * DAY, 'z-dead-')
   assert.deepEqual(await run(abortedAfter(1, scene.db)), { outcome: 'aborted', rows: 100, batches: 1 })
   assert.equal((await names()).length, 271)
-  assert.deepEqual(await run(), { outcome: 'done', rows: 151, batches: 5 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 151, batches: 6 })
   assert.ok((await names()).every((name) => name.startsWith('a-alive-')))
 })
 
@@ -120,7 +120,7 @@ test('dead pods that follow thousands of living ones are deleted', async () => {
   await manyPods(4_999, 40 * DAY, 'a-alive-', false)
   await pod({ pod_name: 'b-dead', is_dead: true, time_stamp: ago(40 * DAY) })
   await pod({ pod_name: 'c-dead', is_dead: true, time_stamp: ago(40 * DAY) })
-  assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 5 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 2, batches: 6 })
   assert.equal((await names()).length, 4_999)
 })
 
@@ -128,8 +128,8 @@ test('a pass ends after 200 batches, and the next pass does the rest', async () 
   await manyPods(2_005, 40 * DAY, 'dead-')
   const config = { ...scene.context().config, auditRetentionBatchSize: 10 }
   assert.equal(await count({ config }), 2_000)
-  assert.deepEqual(await run({ config }), { outcome: 'capped', rows: 2_000, batches: 203 })
-  assert.deepEqual(await run({ config }), { outcome: 'done', rows: 5, batches: 4 })
+  assert.deepEqual(await run({ config }), { outcome: 'capped', rows: 2_000, batches: 204 })
+  assert.deepEqual(await run({ config }), { outcome: 'done', rows: 5, batches: 5 })
   assert.deepEqual(await names(), [])
 })
 
@@ -148,7 +148,7 @@ test('a pod that is posted after the pass found it, before its deletion, keeps i
   const pass = await scene.whileDeleting('pod', 'before', () =>
     pod({ pod_name: 'back', pod_ip: '10.0.0.3', time_stamp: ago(0) }),
   )
-  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 4 })
+  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 5 })
   assert.deepEqual(await names(), ['back'])
   assert.equal((await scene.get('/pod/ip/10.0.0.3')).json.is_dead, false)
 })
@@ -160,7 +160,7 @@ test('a pod that is posted while its row is being deleted gets a new row with it
     posted = pod({ pod_name: 'back', pod_ip: '10.0.0.2', time_stamp: ago(0) })
     await until('the post waits for the pass', async () => (await waiting(sql)) === 2)
   })
-  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 4 })
+  assert.deepEqual(pass, { outcome: 'done', rows: 1, batches: 5 })
   await posted
   assert.deepEqual(await names(), ['back'])
   assert.equal((await scene.get('/pod/ip/10.0.0.2')).json.is_dead, false)
@@ -437,7 +437,7 @@ test('batches pass over thousands of labels that stay', async () => {
   await many('b-', 2, 40)
   await many('c-', 5_001, 40)
   assert.equal(await count(), 5_003)
-  assert.deepEqual(await run(), { outcome: 'done', rows: 5_003, batches: 6 })
+  assert.deepEqual(await run(), { outcome: 'done', rows: 5_003, batches: 7 })
   assert.equal((await labelRows()).length, 4_999)
 })
 
@@ -468,4 +468,43 @@ test('labels that another transaction is writing are skipped', async () => {
     assert.equal((await run()).rows, 1)
   })
   assert.deepEqual(await labelRows(), ['shop b 40'])
+})
+
+// ---- Facts of nodes
+
+test('the facts of a node go with its last pod, so that it counts in the environment no more', async () => {
+  const facts = (node_name: string, cni: string, days: number) =>
+    scene.post('/node/facts', {
+      ...{ node_name, provider: 'aws', distro: 'eks', cni, ip_family: 'ipv4', node_os: 'cos' },
+      ...{ policy_enforcement: cni === 'cilium' ? 'enforced' : 'unenforced', time_stamp: ago(days * DAY) },
+    })
+  await facts('node-old-1', 'flannel', 100)
+  await facts('node-old-2', 'flannel', 100)
+  await facts('node-new', 'cilium', 100)
+  await facts('node-without-pods', 'cilium', 29)
+  await pod({ pod_name: 'gone', node_name: 'node-old-1', is_dead: true, time_stamp: ago(40 * DAY) })
+  await pod({ pod_name: 'alive', node_name: 'node-new' })
+  const counted = await count()
+  assert.equal((await run()).rows, counted)
+  const { cni, nodes, policy_enforcement } = (await scene.get('/cluster/environment')).json
+  assert.deepEqual([cni, nodes, policy_enforcement], ['cilium', 2, 'enforced'])
+  assert.equal((await run()).rows, 0)
+})
+
+test('the facts of a node stay while its compute heartbeat or any record of a pod does', async () => {
+  for (const node of ['beats', 'has-dead-pod'])
+    await scene.post('/node/facts', {
+      ...{ node_name: node, provider: 'aws', distro: 'eks', cni: 'cilium', ip_family: 'ipv4', node_os: 'cos' },
+      time_stamp: ago(100 * DAY),
+    })
+  await pod({ pod_name: 'dead', node_name: 'has-dead-pod', is_dead: true, time_stamp: ago(20 * DAY) })
+  await sql`
+    insert into compute_node select (json_populate_record(null::compute_node, t.one)).* from (
+      select json_object_agg(a.attname, case when a.attname = 'node' then to_json('beats'::text)
+                                             when y.typname = 'timestamp' then to_json(${ago(0)}::text)
+                                             when y.typname = 'bool' then to_json(true) else to_json(1) end) as one
+      from pg_attribute a join pg_type y on y.oid = a.atttypid
+      where a.attrelid = 'compute_node'::regclass and a.attnum > 0 and not a.attisdropped) t`
+  await run()
+  assert.equal((await scene.get('/cluster/environment')).json.nodes, 2)
 })
