@@ -1908,7 +1908,7 @@ function public.is_image_changed(m image, repository text, tags text[], digest_k
 function public.is_interpreted_file(path text) returns boolean language sql immutable parallel safe
 
 function public.is_outranked(w workload_container, pod text, state text, state_reason text) returns boolean language sql
-      stable parallel safe
+      stable
 
 function public.is_own_workload(container runtime_coverage) returns boolean language sql immutable parallel safe
 
@@ -2124,6 +2124,8 @@ function public.running_containers_of(namespace text, kind text, name text, wind
 
 function public.running_watch(of_namespace text) returns TABLE(pod_namespace text, workload_kind text, workload_name
       text, container_name text, instances bigint, unwatched bigint, reasons text[]) language sql stable
+
+function public.runs_in_other_pod(w workload_container, pod text) returns boolean language plpgsql stable
 
 function public.runtime_coverage_of(cluster text, namespace text, kind text, name text, container text, image text,
       window_hours integer) returns TABLE(container_name text, image_digest text, instances bigint, last_heartbeat

@@ -544,12 +544,30 @@ test('a replica that waits or has ended does not hide one that runs, as long as 
   await post(stuck('waiting', 'CrashLoopBackOff'))
   assert.deepEqual(await seen(), ['waiting', 'CrashLoopBackOff', true], 'it runs, too')
   await post(stuck('terminated', 'Error'))
-  assert.deepEqual(await seen(), ['terminated', 'Error', false], 'its own word')
+  assert.deepEqual(await seen(), ['waiting', 'CrashLoopBackOff', true], 'the other one runs')
   await post(runs)
   assert.equal((await app.post('/pod/mark_dead', { pod_name: runs.pod_name })).status, 200)
   assert.deepEqual(await seen(), ['running', null, true])
   await post(stuck('waiting', 'ImagePullBackOff'))
   assert.deepEqual(await seen(), ['waiting', 'ImagePullBackOff', false])
+})
+
+test('the pod that a row names may end while another one runs the image', async () => {
+  const [namespace, digest, another] = [newNamespace(), newDigest(), newDigest()]
+  const [first, second, third] = ['first', 'second', 'third'].map((name) =>
+    replica(namespace, [container('app', digest)], { pod_name: `${namespace}-${name}` }),
+  )
+  const ended = (body: Row) => ({ ...body, containers: [container('app', digest, { state: 'terminated' })] })
+  const state = async () => (await rows(namespace)).find((row) => row.image_digest === digest)!.state
+  for (const body of [first!, second!, third!]) await post(body)
+  await post(ended(first!))
+  assert.equal(await state(), 'running')
+  assert.equal((await app.post('/pod/mark_dead', { pod_name: first!.pod_name })).status, 200)
+  await post(ended(third!))
+  assert.equal(await state(), 'running')
+  await post({ ...second!, containers: [container('app', another)], time_stamp: '2024-05-01T10:01:00' })
+  await post(ended(third!))
+  assert.equal(await state(), 'terminated')
 })
 
 test('an unchanged row or image is rewritten when older than 300 seconds, not before', async () => {
