@@ -1,4 +1,4 @@
-import { BlockList, isIPv4, isIPv6 } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 
 type Test = (address: string) => boolean
 
@@ -25,10 +25,20 @@ function inIpv4Block(cidr: string): Test {
   const size = 2 ** (32 - Number(bits))
   const first = numberOf(network)
   return (address) => {
-    if (!isIPv4(address)) return false
-    const number = numberOf(address)
-    return number >= first && number < first + size
+    const { family, number } = read(address)
+    return family === 4 && number >= first && number < first + size
   }
+}
+
+let last = { address: '', family: 0, number: 0 }
+
+/** One address is compared with many blocks, so it is read once. `number` is that of an IPv4 address. */
+function read(address: string): typeof last {
+  if (last.address !== address) {
+    const family = isIP(address)
+    last = { address, family, number: family === 4 ? numberOf(address) : 0 }
+  }
+  return last
 }
 
 const numberOf = (address: string): number =>
@@ -38,5 +48,5 @@ function inIpv6Block(cidr: string): Test {
   const [network = '', bits] = cidr.split('/')
   const list = new BlockList()
   list.addSubnet(network, Number(bits), 'ipv6')
-  return (address) => isIPv6(address) && list.check(address, 'ipv6')
+  return (address) => read(address).family === 6 && list.check(address, 'ipv6')
 }

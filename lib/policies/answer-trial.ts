@@ -39,17 +39,14 @@ export async function trialOf(
   const judged = await byPods(db.read, trial, await trial.edges(), policies.some(looksAtAddresses))
   const edges = await withOwnNodes(db.read, judged)
   const summary = await summaryOf(policies, pods, edges)
-  const examples = await readExamples(db.read, summary.deniedEdges)
+  const exampleOf = await readExamples(db.read, summary.deniedEdges)
   return {
     about: ABOUT,
     asOf,
     observedSince,
     labelsAsOf: postedAt,
     ...summary,
-    deniedEdges: summary.deniedEdges.map(({ edgeIds, ...edge }) => ({
-      ...edge,
-      example: edgeIds.map((id) => examples.get(id)).find((one) => one !== undefined) ?? null,
-    })),
+    deniedEdges: summary.deniedEdges.map(({ edgeIds, ...edge }) => ({ ...edge, example: exampleOf({ edgeIds }) })),
   }
 }
 

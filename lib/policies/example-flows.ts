@@ -3,12 +3,14 @@ import { fromPostgres } from '../time/timestamp.ts'
 import { IS_OF_EDGE } from './flows-of-edge.ts'
 import type { PolicyTrial } from './trial-record.ts'
 
-/** Edges that get an example at most. */
+/** Edges that get an example at most, and rows of an edge that are searched for it: both sides may have reported it. */
 const MAX_EXAMPLES = 100
+const MAX_ROWS = 3
 /** The newest flows of a pod are searched for one. */
 const MAX_SEARCHED = 2_000
 
 type Example = NonNullable<PolicyTrial['deniedEdges'][number]['example']>
+type OfEdge = { readonly edgeIds: readonly string[] }
 
 const EXAMPLES = fixed<{ id: string; flow: string }[]>(`
   select e.id::text,
@@ -27,18 +29,20 @@ const EXAMPLES = fixed<{ id: string; flow: string }[]>(`
     where ${IS_OF_EDGE}
     limit 1) x`)
 
-/** The newest stored flow of some edges, by the id of the edge. */
-export async function readExamples(
-  gate: Gate,
-  edges: readonly { readonly edgeIds: readonly string[] }[],
-): Promise<ReadonlyMap<string, Example>> {
-  const ids = edges.slice(0, MAX_EXAMPLES).flatMap(({ edgeIds }) => edgeIds.slice(0, 1))
-  if (ids.length === 0) return new Map()
-  const rows = await gate((sql) => EXAMPLES(sql, JSON.stringify(ids)))
-  return new Map(
+/** Finds the newest stored flow of an edge, of those edges that get one; null where none is stored. */
+export async function readExamples(gate: Gate, edges: readonly OfEdge[]): Promise<(edge: OfEdge) => Example | null> {
+  const ids = edges.slice(0, MAX_EXAMPLES).flatMap(({ edgeIds }) => edgeIds.slice(0, MAX_ROWS))
+  const rows = ids.length === 0 ? [] : await gate((sql) => EXAMPLES(sql, JSON.stringify(ids)))
+  const examples = new Map(
     rows.map(({ id, flow }) => {
       const example = JSON.parse(flow) as Example
       return [id, { ...example, timeStamp: fromPostgres(example.timeStamp) }]
     }),
   )
+  return ({ edgeIds }) => {
+    const [newest = null] = edgeIds
+      .flatMap((id) => examples.get(id) ?? [])
+      .sort((a, b) => (a.timeStamp > b.timeStamp ? -1 : 1))
+    return newest
+  }
 }

@@ -72,6 +72,23 @@ test('POST /networkpolicy/try 200: a default deny denies every edge of the names
   assert.ok(json.deniedEdges.every((one: Denied) => one.example !== null))
 })
 
+test('POST /networkpolicy/try 200: the example is a stored flow of either side', async () => {
+  const own = await startApp({ POD_TRAFFIC_RETENTION_DAYS: '0' })
+  await seedShop(own)
+  const exampleOf = async () => {
+    const { json } = await own.request('POST', '/networkpolicy/try', { headers: yaml, body: DENY_ALL })
+    const edges: Denied[] = json.deniedEdges
+    return edges.find(({ from, to }) => `${textOf(from)} ${textOf(to)}` === 'shop/Deployment/web shop/Deployment/api')!
+      .example as { podName: string } | null
+  }
+  await own.sql`update traffic set time_stamp = time_stamp + interval '1 hour' where pod_name = 'api-1'`
+  assert.equal((await exampleOf())?.podName, 'api-1', 'the newest')
+  await own.sql`update traffic set time_stamp = time_stamp - interval '2 hours' where pod_name = 'api-1'`
+  assert.equal((await exampleOf())?.podName, 'web-1')
+  await own.sql`delete from traffic where pod_name = 'web-1'`
+  assert.equal((await exampleOf())?.podName, 'api-1')
+})
+
 test('POST /networkpolicy/try 200: a port name, the nearest rule, and the edges of one policy', async () => {
   const { json } = await tries(API)
   assert.deepEqual(linesOf(json.deniedEdges), ['monitoring/StatefulSet/prometheus > shop/Deployment/api:9090 ingress'])

@@ -286,3 +286,16 @@ test('a trial that looks at thousands of pods lets other requests run between an
   const judged = await trial.byPods(edge!, [from('10.9.0.1'), from('10.8.0.1')], new Eager())
   assert.deepEqual([judged.verdict, judged.flows, pauses], ['denied', 1, 2])
 })
+
+test('a trial counts the addresses that it compares with blocks', async () => {
+  const blocks = Array.from({ length: 5_000 }, (_, n) => block(`20.${n >> 8}.${n & 255}.0/24`))
+  const policies = [policy({ subject: app('api'), egress: isolating([rule(blocks)]) })]
+  const trial = (count: number) => {
+    const ips = Array.from({ length: count }, (_, n) => `10.9.${n >> 8}.${n & 255}`)
+    const pods = [podsOf('shop/Deployment/web', { app: 'web' }, { ips }), podsOf('shop/Deployment/api', { app: 'api' })]
+    const connections = [seen('shop/Deployment/api > shop/Deployment/web 80')]
+    return new Trial(policies, { pods, services: [], connections }).edges()
+  }
+  assert.equal((await trial(10))[0]!.verdict, 'denied')
+  await assert.rejects(trial(50_000), { status: 400, message: /^too many peers and ports for so many edges/ })
+})
