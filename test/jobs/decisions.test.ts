@@ -78,6 +78,24 @@ test('a report that names the index of an image, or no longer does, is counted a
   assert.deepEqual(await decidedIn(one), [true, 1])
 })
 
+test('a report of an index that no longer lists an image with a report of its own is counted again', async () => {
+  const one = await affected(app)
+  const index = newDigest()
+  const reports = async (platform_manifests: Fields) => {
+    const fields = { content_hash: 'one list', digest_kind: 'index', platform_manifests, item_count: 0 }
+    await sql`select store_findings(${JSON.stringify(header(index, 'registry', fields))}::text::json, '[]')`
+    await refresh(app)
+  }
+  const platforms = { 'linux/amd64': one.digest, 'linux/arm64': newDigest() }
+  await reports(platforms)
+  await decide(app, one.id, { scope: { type: 'image', digest: index } })
+  assert.deepEqual(await decidedIn(one), [true, 1])
+  await reports({})
+  assert.deepEqual(await decidedIn(one), [false, 0])
+  await reports(platforms)
+  assert.deepEqual(await decidedIn(one), [true, 1])
+})
+
 test('a decision that holds today stays', async () => {
   const { id } = await affected(app)
   const [row] = await sql`select to_char(now() at time zone 'utc', 'YYYY-MM-DD') as today`

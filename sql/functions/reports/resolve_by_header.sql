@@ -23,8 +23,8 @@ begin
       perform link_report(sent);
       if (sent.digest_kind, sent.platform_manifests, sent.index_digest)
          is distinct from (stored.digest_kind, stored.platform_manifests, stored.index_digest) then
-        -- Decisions about an index hold for other images now.
-        perform request_image_refresh(sent.digest, sent.source);
+        perform request_recount(array(
+          select l.image_digest from image_link l where l.digest = sent.digest and l.source = sent.source));
       end if;
       if sent.kind = 'sbom' then
         perform drop_pages(sent, null);
