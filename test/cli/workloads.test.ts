@@ -131,6 +131,13 @@ test('--fail-on p0 says what is known of the images that were scanned', async ()
   assert.deepEqual(judged(profile, 'p0'), { answer: null, why: `1 of 2 have no report; ${title}` })
 })
 
+test('denials as many as asked for may not be all', async () => {
+  const all = JSON.parse((await ctb(['seccomp', 'denials', '-o', 'json'])).out) as unknown[]
+  const some = await ctb(['seccomp', 'denials', '--limit', String(all.length)])
+  assert.match(some.err, /^there may be more: see --limit$/m)
+  assert.equal((await ctb(['seccomp', 'denials', '--limit', String(all.length + 1)])).err, '')
+})
+
 test('workloads whose profile was not computed for hours are told', async () => {
   const moved = (hours: number) => cluster.sql`
     update workload_profile set computed_at = computed_at - make_interval(hours => ${hours}::int)

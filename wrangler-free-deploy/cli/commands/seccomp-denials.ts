@@ -1,4 +1,4 @@
-import { listing } from '../list/listing.ts'
+import { limitOf, listing } from '../list/listing.ts'
 
 interface Denial {
   readonly podName: string
@@ -19,8 +19,14 @@ const MAX_ROWS = 500
 export const seccompDenials = listing<readonly Denial[], Denial>({
   route: '/seccomp/denials',
   rowsOf: (answer) => answer,
-  // There is one page.
+  // There is one page, which does not tell whether it is cut.
   nextOf: () => null,
+  read: (context, flags, page) => {
+    const limit = limitOf(flags)
+    if (limit !== null && limit < MAX_ROWS && page.answer.length === limit)
+      context.say('there may be more: see --limit')
+    return page
+  },
   columns: [
     { header: 'NAMESPACE', of: ({ podNamespace }) => podNamespace },
     {
