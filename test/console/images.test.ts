@@ -122,6 +122,12 @@ test('a package: the images that contain it, and the images without an SBOM', { 
   const verdict = await textOf(page, '.verdict')
   assert.match(verdict, /^Running/)
   assert.ok(verdict.includes(`What ${answer.notCovered} running images contain is not known`), verdict)
+  // What a filter leaves out may run.
+  await page.goto(`${page.url()}&running=false`)
+  await settled(page)
+  const narrowed = await textOf(page, '.verdict')
+  assert.match(narrowed, /^Only what the filter matches counts here/)
+  assert.doesNotMatch(narrowed, /Not seen running|Not known/)
   await close()
 })
 

@@ -48,6 +48,13 @@ describe('a cluster in which something needs a look', () => {
     await close()
   })
 
+  test('a line leads to its own window, without the end of another', { skip }, async () => {
+    const { page, close } = await site.visit('?since=15m&until=2026-01-01T00:00:00Z')
+    const drops = await page.locator('.look h2 a', { hasText: 'new drop' }).getAttribute('href')
+    assert.equal(new URL(drops!, site.broker.url).search, '?since=24h&verdict=DROP')
+    await close()
+  })
+
   test('a failed part says so, and the others are shown', { skip }, async () => {
     const opened = await site.visit('nodes', { allowed: REFUSED })
     const { page } = opened

@@ -56,6 +56,8 @@ test('an edge leads to its flows', () => {
     ...{ port: '443', protocol: 'TCP', verdict: 'ALLOW' },
   })
   assert.equal(flowsQuery({ ...edge('', ''), verdict: 'LOG' }).verdict, '!DROP')
+  // The filter of flows refuses a protocol that it does not know.
+  assert.equal(flowsQuery({ ...edge('', ''), protocol: 'ICMP' }).protocol, null)
   assert.equal(sideText(outside), 'external 192.0.2.1')
   assert.deepEqual(workloadOfSide(workloadSide), { namespace: 'shop', kind: 'Deployment', name: 'web' })
   assert.equal(workloadOfSide(outside), null)

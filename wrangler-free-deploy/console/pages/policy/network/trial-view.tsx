@@ -82,7 +82,7 @@ function Summary({ trial: { evaluated, allowed, denied, unknown }, days }: Omit<
           <Badge tone="warn">nothing known would be cut off</Badge>
         ) : (
           <Badge tone={days === 'all' ? 'good' : 'info'}>
-            nothing {days === 'all' ? 'seen' : `new in ${daysText(days)}`} would be cut off
+            nothing {days === 'all' ? 'seen' : 'new'} would be cut off
           </Badge>
         )}
       </p>
