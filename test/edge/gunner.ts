@@ -109,10 +109,11 @@ function judgeLine(method: string, url: string, hasConsole: boolean, fault: (rul
     path[0] !== '/' ||
     path.includes('%') ||
     path.includes('..') ||
-    path
-      .slice(1)
-      .split('/')
-      .some((one) => one === '' || one === '.')
+    (path !== '/' &&
+      path
+        .slice(1)
+        .split('/')
+        .some((one) => one === '' || one === '.'))
   )
     fault('path')
   for (const character of path + rest.join(''))

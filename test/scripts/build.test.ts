@@ -251,7 +251,8 @@ describe('npm start', { timeout: 900_000, skip: onlyFull }, () => {
     )
     const question = await until('it says how to ask', () => /curl (http:\S+)/.exec(heard.output)?.[1], START_MS)
     await until('it says how to stop', () => /Ctrl-C/.test(heard.output))
-    const lines = screen(heard.output)
+    // Node 24 has a fault that the broker warns of.
+    const lines = screen(heard.output).filter((line) => !line.includes('nodejs/node#63785'))
     assert.ok(lines.length <= 10, heard.output)
     for (const line of lines) assert.ok(line.length <= 120, line)
     const last = lines.slice(-5).join('\n')
