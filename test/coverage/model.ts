@@ -79,8 +79,8 @@ function runningRows(all: readonly Placed[], w: number): { c: number; image: str
   for (const one of all.filter((other) => other.w === w && other.image !== null)) {
     const key = `${one.c} ${one.image}`
     const row = rows.get(key)
-    // A row is rewritten only where the state changes.
-    if (row === undefined || row.state !== one.state)
+    // A row is rewritten only where the state changes, but not by a pod that does not run beside one that does.
+    if (row === undefined || (row.state !== one.state && (runs(one.state) || !runs(row.state))))
       rows.set(key, { c: one.c, image: one.image!, state: one.state, lastPod: one.p })
   }
   return [...rows.values()].filter(({ state, lastPod }) => {

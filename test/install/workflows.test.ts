@@ -76,7 +76,7 @@ test('the tests run on the oldest and newest documented Node and PostgreSQL, and
   )
   // Node reads `.env` files since 20.12.
   assert.equal(engines.node, `>=${node[0]}.12`)
-  assert.match(read('README.md'), new RegExp(`^Node ${node[0]} or newer is all it needs`, 'm'))
+  assert.match(read('README.md'), new RegExp(`^Node ${node[0]}\\.12 or newer is all it needs`, 'm'))
   assert.match(read('docs/install.md'), new RegExp(`with Node ${node[0]} or ${node[1]} \\(${node[2]} to \\d+ run it`))
   assert.match(read('docs/operations.md'), new RegExp(`^PostgreSQL ${postgres[0]} to ${postgres[1]}\\.`, 'm'))
   assert.deepEqual(all.strategy.matrix.node, node)
