@@ -37,7 +37,7 @@ const CLI_NAMES = new RegExp(
     ...['brief', 'placeholder', 'fullDescription', 'customUsage', 'header', 'isWide', 'isTime', 'colourOf', 'shownOf'],
     ...['csvHeader', 'isSentence', 'minWidth', 'rowsOf', 'nameOf', 'nextOf', 'askedOf', 'judgeOf', 'endedEarly'],
     ...['caseStyle', 'ansiColorByStream', 'proposeCompletions', 'externalFlagName', 'includeHidden', 'notReachable'],
-    ...['localization', 'allowArgumentEscapeSequence', 'distanceOptions', 'getRoutingTargetForInput'],
+    ...['localization', 'allowArgumentEscapeSequence', 'distanceOptions'],
     ...['exceptionWhile\\w+', 'formatException', 'additionalFlags', 'includeAliases', 'scannerConfig'],
     ...['defaultForRouteMap', 'determineExitCode', 'argumentEscapeSequence', 'completionConfig', 'getAllEntries'],
     ...[
