@@ -90,6 +90,19 @@ test('an invalid HEAD is 400 without a text, which a client would read as the ne
   }
 })
 
+test('an invalid HEAD in one packet with the rest of a body that was answered before has no text, either', async () => {
+  const socket = net.connect({ host: '127.0.0.1', port })
+  const answers: string[] = []
+  socket.setEncoding('latin1').on('data', (piece) => answers.push(piece))
+  socket.write('POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n')
+  await until('the first answer is there', () => answers.join('').includes('\r\n\r\n'))
+  assert.match(answers.splice(0).join(''), /^HTTP\/1\.1 404 /)
+  socket.write('abcHEAD \\health HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(socket, 'close')
+  assert.match(answers.join(''), /^HTTP\/1\.1 400 the request is not HTTP: [^\r\n]+\r\n/)
+  assert.equal(answers.join('').split('\r\n\r\n')[1], '')
+})
+
 test('chunk extensions that are too long are 413 with a text', async () => {
   const head =
     'POST /pod/spec HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'

@@ -60,8 +60,10 @@ export function refuseBadHeads(server: Server, connections: Connections): void {
     }
     const [status, text] = refusalOf(error)
     const method = methodIn(error.rawPacket)
-    // The method of a long head arrived in an earlier packet: it may be HEAD, so the text stands in the status line.
-    const isUnknown = status === 431 && method === undefined
+    // The method of a long head arrived in an earlier packet, and a packet may begin with the rest of a body: where the
+    // method may be HEAD, the text stands in the status line.
+    const isUnknown =
+      (status === 431 && method === undefined) || (method !== 'HEAD' && error.rawPacket?.includes('HEAD '))
     const reason = isUnknown ? text : STATUS_CODES[status]
     const fields = Object.entries(fieldsOf(isUnknown ? '' : text)).map(([name, value]) => `${name}: ${value}\r\n`)
     // After HEAD the client would take a text for the next answer.
