@@ -93,7 +93,7 @@ test('an invalid HEAD is 400 without a text, which a client would read as the ne
 test('an invalid HEAD in one packet with the rest of a body that was answered before has no text, either', async () => {
   const socket = net.connect({ host: '127.0.0.1', port })
   const answers: string[] = []
-  socket.setEncoding('latin1').on('data', (piece) => answers.push(piece))
+  socket.setEncoding('latin1').on('data', (piece) => answers.push(String(piece)))
   socket.write('POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n')
   await until('the first answer is there', () => answers.join('').includes('\r\n\r\n'))
   assert.match(answers.splice(0).join(''), /^HTTP\/1\.1 404 /)
