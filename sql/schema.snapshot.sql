@@ -2108,6 +2108,8 @@ function public.request_image_refresh(of_digest text, of_source text) returns vo
 
 function public.request_recount(images text[]) returns void language sql
 
+function public.reread_images(images text[]) returns void language sql
+
 function public.reset_syscalls(of_namespace text, of_kind text, of_workload text, id uuid) returns timestamp without
       time zone language plpgsql
 

@@ -155,7 +155,8 @@ const ID = 0
 
 /**
  * Returns joined columns with the rows of packs among the others: the newest `most` since a time, in order. `packs` has
- * a container, a length, a kind and a pack each; `identities` the first column of the rows of a container, by its number.
+ * a container, a length, a kind and a pack each; `identities` the first column of the rows of a container, by
+ * its number.
  */
 async function merged(
   plain: RawRow,

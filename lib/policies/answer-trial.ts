@@ -13,8 +13,8 @@ import { DIRECTIONS, summaryOf } from './trial-summary.ts'
 
 const ABOUT =
   'Only the given policies were looked at, not those that are in the cluster, and only connections that were seen: ' +
-  'one that stays open, or that nobody needed yet, is not among them, nor is UDP to an address with which the pod had ' +
-  'another connection before, or what an earlier pod with the same address did, too.'
+  'one that stays open, or that nobody needed yet, is not among them, nor is UDP to an address with which the pod ' +
+  'had another connection before, or what an earlier pod with the same address did, too.'
 
 /**
  * Tries policies on the edges of a window, all of them or those of a namespace.

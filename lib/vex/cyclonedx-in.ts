@@ -218,7 +218,7 @@ function decoded(text: string): string {
   }
 }
 
-/** What a vulnerability is said to affect; without more, what the document is about. */
+/** The components that a vulnerability names as affected, else the one that the document is about. */
 function affectedBy(
   { affects }: Pick<Vulnerability, 'affects'>,
   { whole }: Parts,

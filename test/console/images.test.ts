@@ -122,7 +122,7 @@ test('a package: the images that contain it, and the images without an SBOM', { 
   const verdict = await textOf(page, '.verdict')
   assert.match(verdict, /^Running/)
   assert.ok(verdict.includes(`What ${answer.notCovered} running images contain is not known`), verdict)
-  // What a filter leaves out may run.
+  // Packages that a filter leaves out may run.
   await page.goto(`${page.url()}&running=false`)
   await settled(page)
   const narrowed = await textOf(page, '.verdict')

@@ -94,7 +94,7 @@ describe('packing and rollup', () => {
   })
 
   test('minutes of the last hour stay rows after the clock of the database was set back', async () => {
-    // What was counted while the clock was a day ahead.
+    // These minutes were counted while the clock was a day ahead.
     await sql`
       update compute_fold set counted_until = to_timestamp(${NOW + DAY}::float8) at time zone 'utc',
                               count_closed_until = to_timestamp(${NOW + DAY}::float8) at time zone 'utc'`

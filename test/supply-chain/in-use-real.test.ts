@@ -710,6 +710,13 @@ test('an EPSS of exactly the threshold counts, in tiers and in the filter of bot
   await pass()
 })
 
+/** The name and the exposure of each workload with the image, as judged last. */
+async function exposuresOf(digest: string): Promise<unknown[][]> {
+  const rows = await app.sql`
+    select workload_name, exposure from container_use where image_digest = ${digest} order by workload_name`
+  return rows.map(({ workload_name, exposure }) => [workload_name, exposure])
+}
+
 test('what reached a living pod from outside long ago counts, since it reports a flow once', async () => {
   const digest = newDigest()
   const [namespace, other] = [newNamespace(), newNamespace()]
@@ -737,17 +744,12 @@ test('what reached a living pod from outside long ago counts, since it reports a
   const { pod_name: name } = served.shared
   await sends('/pod/spec', podOf({ namespace: other, name, ip: at(24), more: { started_at: daysAgo(3) } }))
   await pass()
-  const exposures = await app.sql`
-    select workload_name, exposure from container_use where image_digest = ${digest} order by workload_name`
-  assert.deepEqual(
-    exposures.map(({ workload_name, exposure }) => [workload_name, exposure]),
-    [
-      ['dead', 'internal'],
-      ['living', 'exposed'],
-      ['recreated', 'internal'],
-      ['shared', 'exposed'],
-    ],
-  )
+  assert.deepEqual(await exposuresOf(digest), [
+    ['dead', 'internal'],
+    ['living', 'exposed'],
+    ['recreated', 'internal'],
+    ['shared', 'exposed'],
+  ])
 })
 
 test('what reached a pod before its workload was known counts for the workload', async () => {
@@ -768,13 +770,8 @@ test('what reached a pod before its workload was known counts for the workload',
   await countEdges(app)
   for (const pod of served) await sends('/pod/spec', { ...pod, containers: [container('main', digest)] })
   await pass()
-  const exposures = await app.sql`
-    select workload_name, exposure from container_use where image_digest = ${digest} order by workload_name`
-  assert.deepEqual(
-    exposures.map(({ workload_name, exposure }) => [workload_name, exposure]),
-    [
-      ['old', 'exposed'],
-      ['recent', 'exposed'],
-    ],
-  )
+  assert.deepEqual(await exposuresOf(digest), [
+    ['old', 'exposed'],
+    ['recent', 'exposed'],
+  ])
 })

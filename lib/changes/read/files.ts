@@ -207,7 +207,7 @@ function filesOf({ containers, files, total }: Row): Known<Listed<FirstFile>> {
   )
   if (containers.length === 0) return unknown(gap('files', 'no_runtime_data'))
   if (gaps.length === containers.length) return unknown(...gaps)
-  // What ran in pods since their agent fell silent is not known, however well the others are watched.
+  // Nobody knows the files that pods ran after their agent fell silent, even if other pods are watched.
   const silent = containers.filter(({ reason, isSilent }) => reason === null && isSilent)
   const silentGaps = silent.map(({ container }) => gap('files', 'capture_gap', { container }))
   return known({ items: files, total, truncated: total > files.length }, [...gaps, ...silentGaps])

@@ -21,7 +21,8 @@ const READ = fixed<{ n: number; rows: RanRow[]; kept_since: string | null }[]>(`
   from asked a
   cross join workloads k
   cross join lateral (
-    select w.*, row_number() over (partition by w.container_name order by w.until desc, w.image_digest) = 1 as is_newest,
+    select w.*,
+           row_number() over (partition by w.container_name order by w.until desc, w.image_digest) = 1 as is_newest,
            max(w.until) over (order by w.until range between current row
                                                  and interval '${REWRITTEN_SECS} seconds' following) as together
     from (

@@ -1,6 +1,6 @@
 -- Checks the aliases that nobody named for two days, the oldest first: those that a finding still names are refreshed,
--- the others deleted. Payloads refresh aliases after one day, so a payload that is being stored keeps its own. Decisions
--- under a deleted alias hold for its vulnerability no more, so the next pass counts it again.
+-- the others deleted. Payloads refresh aliases after one day, so a payload that is being stored keeps its own.
+-- Decisions under a deleted alias hold for its vulnerability no more, so the next pass counts it again.
 create or replace function expire_aliases(max_aliases bigint)
 returns table (aliases bigint, deleted bigint)
 language sql strict

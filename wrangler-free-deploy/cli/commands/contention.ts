@@ -137,7 +137,8 @@ export const contention = listing<Contention, Row>({
   said: saidOf,
   brief: 'Show which containers waited for a processor, and for whom',
   description: [
-    'Needs --namespace, --node or --pod-uid. A row adds up the minutes of a victim and a culprit; -o json has each minute.',
+    'Needs --namespace, --node or --pod-uid. ' +
+      'A row adds up the minutes of a victim and a culprit; -o json has each minute.',
     'An empty list says something only where nodes have the contention probe: see ctb nodes.',
   ],
 })

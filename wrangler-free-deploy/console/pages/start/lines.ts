@@ -94,7 +94,7 @@ export function urgentLine({ items, nextAfter, computedAt }: Vulnerabilities, co
   }
 }
 
-/** What could hide a vulnerability in use: images that nobody scanned, containers that nobody watched. */
+/** The gap that could hide a vulnerability in use: images without a report, or containers without a watch. */
 function gapOfUse({ images, containers }: Coverage): string | null {
   const [scanned, watched] = [images?.totals, containers?.totals]
   if (!scanned || !watched) return 'what nobody scanned or watched could not be counted'
